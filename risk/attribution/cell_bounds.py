@@ -98,11 +98,9 @@ class _Run:
         parts = components(self.release)
         missing = [c for c in parts if c.table is None]
         if missing:
-            raise parameter(
-                self.release.name,
-                "the release is not decomposable: no published table covers " + " x ".join(missing[0].variables),
-                remedy="use method 'auto', which bounds that component by other means",
-            )
+            where = self.release.name
+            what = "the release is not decomposable: no published table covers " + " x ".join(missing[0].variables)
+            raise parameter(where, what, remedy="use method 'auto', which bounds that component by other means")
         lower, upper, exact = combine(self.release, [(c, covered_box(self.release, c)) for c in parts])
         if (lower > upper).any() or not _consistent(self.release):
             raise contradiction(self.release)
@@ -112,7 +110,7 @@ class _Run:
     def programming(self) -> Bounds:
         found = programme_bounds(
             system(self.release),
-            witnesses=self._witness(self.seconds),
+            witness=self._witness(self.seconds),
             seconds=self.seconds,
             progress=partial(self.progress, "integer programming"),
         )
@@ -175,7 +173,7 @@ class _Run:
         """Shuttle where its cells have room, then programming for what it left unproven."""
         release, seconds = self.release, self.seconds
         share = None if seconds is None else seconds / 4
-        witnesses = self._witness(share)
+        witness = self._witness(share)
         outer, how = None, []
         try:
             cells = lattice(release, self.kind, 2_000_000 if seconds is None or seconds < 60 else 20_000_000)
@@ -188,7 +186,7 @@ class _Run:
         found = programme_bounds(
             system(release),
             outer=outer,
-            witnesses=witnesses,
+            witness=witness,
             seconds=None if seconds is None else max(seconds - (time.monotonic() - self.begun), 0.0),
             progress=partial(self.progress, "integer programming"),
         )
@@ -204,7 +202,7 @@ class _Run:
             return None
         if table is None:
             raise contradiction(self.release)
-        return table[None, :]
+        return table
 
     def _bounds(
         self, lower: Integers, upper: Integers, low_tight: Mask | bool, high_tight: Mask | bool, method: str

@@ -108,11 +108,8 @@ class Ranges:
         if protection == "none":
             return cls(counts, (counts, counts), (counts, counts))
         if base is None or protection not in ("conventional", "random"):
-            raise parameter(
-                "",
-                "a table is published as it is, or rounded by the protections conventional or random",
-                f"{protection!r}, base {base}",
-            )
+            what = "a table is published as it is, or rounded by the protections conventional or random"
+            raise parameter("", what, f"{protection!r}, base {base}")
         if protection == "conventional":
             law = Conventional(base)
             box = law.bounds(law.rounded(counts))

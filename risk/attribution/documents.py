@@ -166,12 +166,9 @@ def _tables(
 def _reordered(variable: Variable, levels: list[str]) -> Axis:
     """A table may list a variable's levels in its own order, but they must be the same ones."""
     if sorted(levels) != sorted(variable.levels):
-        raise parameter(
-            "",
-            f"tables that share variable {variable.name!r} must have its {variable.size} levels",
-            f"{len(levels)}: {', '.join(levels)}",
-            f"the levels are: {', '.join(variable.levels)}; use `groups` for a recoding or a part of them",
-        )
+        what = f"tables that share variable {variable.name!r} must have its {variable.size} levels"
+        remedy = f"the levels are: {', '.join(variable.levels)}; use `groups` for a recoding or a part of them"
+        raise parameter("", what, f"{len(levels)}: {', '.join(levels)}", remedy)
     return Axis.recoded(variable, {level: [level] for level in levels})
 
 

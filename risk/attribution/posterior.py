@@ -2,30 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import product
-from typing import Literal
 
 import numpy as np
 
 from gemel.common.errors import parameter
 from gemel.risk.arrays import Floats, Integers
 from gemel.risk.attribution.laws import INFINITE, UNPUBLISHED, Sampled
-from gemel.risk.attribution.programming import programme_bounds, require_feasible, system
-from gemel.risk.attribution.release import Published, Release, axis_of, block_cells
-
-
-def recoded_bounds(release: Release, members: dict[str, Sequence[int]]) -> tuple[int, int, bool]:
-    """Tight bounds of one cell of any recoded or marginal table."""
-    covered: list[Sequence[int]] = [tuple(range(v.size)) for v in release.variables]
-    for name, levels in members.items():
-        covered[axis_of(release.variables, name)] = tuple(levels)
-    table = require_feasible(release)
-    block = block_cells(release.shape, covered)
-    found = programme_bounds(system(release), [block], witnesses=table[None, :])
-    return int(found.lower[0]), int(found.upper[0]), bool(found.lower_tight[0] and found.upper_tight[0])
-
+from gemel.risk.attribution.release import Published, Release
 
 # The queried count F is that of a cell of any margin of the base table. Naive Bayes gives every count the same prior
 # and takes the published counts as independent given F:
@@ -33,10 +19,8 @@ def recoded_bounds(release: Release, members: dict[str, Sequence[int]]) -> tuple
 #     P(F | release) ~ product over tables of P(f | F),   F within its bounds,
 #
 # over the tables in which one published count is that of the queried cell, and over samples, whose counts add up to
-# it (a sum of hypergeometric counts is hypergeometric). Tables that only bound F are in its range. A table with more
-# variables, several of whose counts add up to the queried one, can be taken into account by convolution.
+# it (a sum of hypergeometric counts is hypergeometric). Tables that only bound F are in its range.
 
-Range = Literal["sample", "naive", "tight"]
 Query = Mapping[str, int]  # variable to level number; the variables not named are summed out
 
 
@@ -67,16 +51,14 @@ class Posterior:
         return float(self.probabilities[self.counts == 0].sum())
 
 
-def naive_range(release: Release, query: Query, *, samples_only: bool = False) -> tuple[int, int]:
+def naive_range(release: Release, query: Query) -> tuple[int, int]:
     """Bounds of a queried count from each table by itself (SE05's naive bounds), without solving anything.
 
     Every table bounds the count from above by those of its cells that overlap the queried one; a table in which the
-    queried count is a sum of whole cells bounds it from below by theirs. With `samples_only`, samples alone are used.
+    queried count is a sum of whole cells bounds it from below by theirs.
     """
     lower, upper = 0, INFINITE
     for table in release.tables:
-        if samples_only and not table.sample:
-            continue
         cells, whole = _overlap(release, table, query)
         low, high = table.box
         if isinstance(table.law, Sampled):
@@ -89,74 +71,41 @@ def naive_range(release: Release, query: Query, *, samples_only: bool = False) -
     if upper >= INFINITE:
         people = release.population
         if people is None:
-            raise parameter(
-                release.name,
-                "the queried count has no upper bound",
-                remedy="publish a total, or state the population's size",
-            )
+            what = "the queried count has no upper bound"
+            raise parameter(release.name, what, remedy="publish a total, or state the population's size")
         upper = people
     return lower, upper
 
 
-def posterior(
-    release: Release, query: Query, *, within: Range | tuple[int, int] = "naive", sums: bool = False
-) -> Posterior:
-    """Naive Bayes posterior of a queried count."""
-    if within == "tight":
-        lower, upper, _ = recoded_bounds(release, {n: [k] for n, k in query.items()})
-    elif isinstance(within, str):
-        lower, upper = naive_range(release, query, samples_only=within == "sample")
-    else:
-        lower, upper = within
+def posterior(release: Release, query: Query, *, within: tuple[int, int] | None = None) -> Posterior:
+    """Naive Bayes posterior of a queried count within its range, by default `naive_range`."""
+    lower, upper = naive_range(release, query) if within is None else within
     if lower > upper or upper >= INFINITE:
         raise parameter(release.name, "the queried count's range is empty or has no end", f"{lower}..{upper}")
     counts = np.arange(lower, upper + 1, dtype=np.int64)
     log, used = np.zeros(len(counts)), []
     with np.errstate(divide="ignore"):
         for table in release.tables:
-            likelihood = _likelihood(release, table, query, counts, sums=sums)
+            likelihood = _likelihood(release, table, query, counts)
             if likelihood is not None:
                 log += np.log(likelihood)
                 used.append(table.name)
     if not np.isfinite(log).any():
-        raise parameter(
-            ", ".join(f"table {n!r}" for n in used),
-            "no count in the range is possible under the published tables",
-            remedy="check their counts and protections",
-        )
+        what = "no count in the range is possible under the published tables"
+        raise parameter(", ".join(f"table {n!r}" for n in used), what, remedy="check their counts and protections")
     weights = np.exp(log - log.max())
     return Posterior(counts, weights / weights.sum(), tuple(used))
 
 
-def _likelihood(release: Release, table: Published, query: Query, counts: Integers, *, sums: bool) -> Floats | None:
+def _likelihood(release: Release, table: Published, query: Query, counts: Integers) -> Floats | None:
     """P(what the table shows of the queried count | the count), or None when it shows nothing of use."""
     cells, whole = _overlap(release, table, query)
     shown = [c for c in cells if table.counts[c] != UNPUBLISHED]
-    if table.law.whole_table is not None or len(shown) < len(cells) or table.intervals is not None:
+    if not whole or table.law.whole_table is not None or len(shown) < len(cells) or table.intervals is not None:
         return None
     if table.sample:
-        return table.law.probability(np.asarray(sum(int(table.counts[c]) for c in cells)), counts) if whole else None
-    if whole and len(cells) == 1:
-        return table.law.probability(table.counts[cells[0]], counts)
-    if whole and sums:
-        return sum_likelihood(table, cells, counts)
-    return None
-
-
-def sum_likelihood(table: Published, cells: Sequence[tuple[int, ...]], counts: Integers) -> Floats:
-    """The posterior of a sum given several protected counts: the convolution of their posteriors under flat priors.
-
-    Relative to its largest value; SE05, "the former case".
-    """
-    total = np.ones(1)
-    offset = 0
-    low, high = table.box
-    for cell in cells:
-        values = np.arange(low[cell], high[cell] + 1, dtype=np.int64)
-        total = np.convolve(total, table.law.probability(table.counts[cell], values))
-        offset += int(low[cell])
-    inside = (counts >= offset) & (counts < offset + len(total))
-    return np.asarray(np.where(inside, total[np.clip(counts - offset, 0, len(total) - 1)], 0.0) / total.max())
+        return table.law.probability(np.asarray(sum(int(table.counts[c]) for c in cells)), counts)
+    return table.law.probability(table.counts[cells[0]], counts) if len(cells) == 1 else None
 
 
 def _overlap(release: Release, table: Published, query: Query) -> tuple[list[tuple[int, ...]], bool]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -104,7 +103,7 @@ class Undecided(GemelError):
 
 @dataclass(frozen=True, eq=False)
 class Programmed:
-    """Bounds of sums of cells, and which of them are proven attained."""
+    """Bounds of the base cells, and which of them are proven attained."""
 
     lower: Integers
     upper: Integers
@@ -206,30 +205,28 @@ def contradiction(release: Release) -> GemelError:
 
 def programme_bounds(
     rules: System,
-    targets: Sequence[Integers] | None = None,
     *,
     outer: tuple[Integers, Integers] | None = None,
-    witnesses: Integers | None = None,
+    witness: Integers | None = None,
     seconds: float | None = None,
     progress: StageProgress = lambda fraction: None,
 ) -> Programmed:
-    """Least and largest value of sums of cells over all feasible tables.
+    """Least and largest value of each cell over all feasible tables.
 
-    `witnesses` (int64, shape (n, n_cells)): feasible tables already known.
+    `witness` (int64, shape (n_cells,)): a feasible table that is known already.
     """
     ends = None if seconds is None else time.monotonic() + seconds
-    known = _Known.of(rules, targets, outer)
-    for table in () if witnesses is None else witnesses:
-        known.witness(table)
+    known = _Known.of(rules, outer)
+    if witness is not None:
+        known.witness(witness)
     programmes = 0
     # In large tables the linear relaxation goes first: it is quick, gives a valid bound, and is often whole already.
     # Above some size whole programmes do not keep to their time limit: then the relaxation is all, if time is short.
     passes = (True,) if rules.cells <= _LARGE else (False, True)
     if rules.cells > LARGEST and seconds is not None:
         passes = (False,)
-    count = len(known.blocks)
     for number, whole in enumerate(passes):
-        for k in range(count):
+        for k in range(rules.cells):
             for sign in (1.0, -1.0):
                 if known.is_tight(k, sign):
                     continue
@@ -238,51 +235,36 @@ def programme_bounds(
                     break
                 # No single hard programme may use up the time of all others.
                 share = None if left is None or seconds is None else min(left, max(seconds / 20, 0.5))
-                known.learn(k, sign, _solve(rules, sign * known.objective(k), share, whole=whole))
+                objective = np.where(np.arange(rules.cells) == k, sign, 0.0)
+                known.learn(k, sign, _solve(rules, objective, share, whole=whole))
                 programmes += 1
-            progress((number + (k + 1) / count) / len(passes))
+            progress((number + (k + 1) / rules.cells) / len(passes))
     return Programmed(known.low, known.high, known.minimum <= known.low, known.maximum >= known.high, programmes)
 
 
 @dataclass(eq=False)
 class _Known:
-    """What is known of sums of cells while programmes are run: valid bounds, and what feasible tables have shown."""
+    """What is known of the cells while programmes are run: valid bounds, and what feasible tables have shown."""
 
-    cells: int
-    blocks: list[Integers]  # the cells of each sum
-    single: bool  # whether every sum is of one cell, in the order of the cells
     low: Integers
     high: Integers
     minimum: Integers
     maximum: Integers
 
     @classmethod
-    def of(cls, rules: System, targets: Sequence[Integers] | None, outer: tuple[Integers, Integers] | None) -> _Known:
-        blocks = [np.asarray([c]) for c in range(rules.cells)] if targets is None else list(targets)
-        if outer is None:
-            outer = (
-                np.asarray([rules.floor[b].sum() for b in blocks], dtype=np.int64),
-                np.asarray([min(int(rules.ceiling[b].sum()), INFINITE) for b in blocks], dtype=np.int64),
-            )
-        low, high = outer[0].astype(np.int64).copy(), np.minimum(outer[1], INFINITE).astype(np.int64)
-        unseen = np.full(len(blocks), INFINITE, dtype=np.int64), np.full(len(blocks), -1, dtype=np.int64)
-        return cls(rules.cells, blocks, targets is None, low, high, *unseen)
+    def of(cls, rules: System, outer: tuple[Integers, Integers] | None) -> _Known:
+        low, high = (rules.floor, rules.ceiling) if outer is None else outer
+        unseen = np.full(rules.cells, INFINITE, dtype=np.int64), np.full(rules.cells, -1, dtype=np.int64)
+        return cls(low.astype(np.int64), np.minimum(high, INFINITE).astype(np.int64), *unseen)
 
     def witness(self, table: Integers) -> None:
-        """Take the sums of a feasible table into account."""
-        values = table if self.single else np.asarray([table[b].sum() for b in self.blocks], dtype=np.int64)
-        np.minimum(self.minimum, values, out=self.minimum)
-        np.maximum(self.maximum, values, out=self.maximum)
+        """Take a feasible table into account."""
+        np.minimum(self.minimum, table, out=self.minimum)
+        np.maximum(self.maximum, table, out=self.maximum)
 
     def is_tight(self, k: int, sign: float) -> bool:
         """Whether the lower bound (sign 1), or the upper one (-1), has been seen attained."""
         return bool(self.minimum[k] <= self.low[k] if sign > 0 else self.maximum[k] >= self.high[k])
-
-    def objective(self, k: int) -> Floats:
-        """Weights of the cells whose sum is the k-th."""
-        found = np.zeros(self.cells)
-        found[self.blocks[k]] = 1.0
-        return found
 
     def learn(self, k: int, sign: float, answer: _Answer) -> None:
         """Take the answer of a programme for the lower (sign 1) or upper bound (-1) into account."""

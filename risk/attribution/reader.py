@@ -47,12 +47,9 @@ def listed_tables(
         for n, level in zip(own, cell, strict=True):
             if level not in levels[n]:
                 if known and n in known:
-                    raise GemelError(
-                        ErrorCode.SOURCE,
-                        f"a level that variable {n!r} does not have",
-                        where=f"{name}, line {number}",
-                        remedy=f"its levels are: {', '.join(known[n])}",
-                    )
+                    what = f"a level that variable {n!r} does not have"
+                    remedy = f"its levels are: {', '.join(known[n])}"
+                    raise GemelError(ErrorCode.SOURCE, what, where=f"{name}, line {number}", remedy=remedy)
                 levels[n].append(level)
         cells = margins.setdefault(own, {})
         if cell in cells:

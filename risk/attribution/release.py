@@ -55,11 +55,8 @@ class Table:
         counts = np.asarray(self.counts)
         shape = tuple(v.size for v in self.variables)
         if counts.shape != shape:
-            raise parameter(
-                "",
-                f"counts must have the shape {shape} of the variables {', '.join(names) or '(none)'}",
-                str(counts.shape),
-            )
+            what = f"counts must have the shape {shape} of the variables {', '.join(names) or '(none)'}"
+            raise parameter("", what, str(counts.shape))
         if not np.all(np.equal(np.floor(counts), counts)) or (counts < 0).any():
             raise parameter(" x ".join(names), "counts must be whole numbers, not negative")
         object.__setattr__(self, "counts", counts.astype(np.int64))
@@ -130,11 +127,8 @@ class Axis:
         place = {level: k for k, level in enumerate(variable.levels)}
         listed = [level for group in groups.values() for level in group]
         if set(listed) - set(place) or len(set(listed)) != len(listed) or not all(groups.values()):
-            raise parameter(
-                f"variable {variable.name!r}",
-                "a recoding puts each level in at most one group, and no group is empty",
-                remedy=f"the levels are: {', '.join(variable.levels)}",
-            )
+            what = "a recoding puts each level in at most one group, and no group is empty"
+            raise parameter(f"variable {variable.name!r}", what, remedy=f"the levels are: {', '.join(variable.levels)}")
         members = tuple(tuple(sorted(place[level] for level in group)) for group in groups.values())
         return cls(variable.name, tuple(groups), members)
 
@@ -164,18 +158,11 @@ class Published:
         shape = tuple(len(a.labels) for a in self.axes)
         where = f"table {self.name!r}"
         if counts.shape != shape:
-            raise parameter(
-                where,
-                f"its variables ({', '.join(self.names) or 'none'}) require counts of shape {shape}",
-                str(counts.shape),
-            )
+            what = f"its variables ({', '.join(self.names) or 'none'}) require counts of shape {shape}"
+            raise parameter(where, what, str(counts.shape))
         if not np.all(np.equal(np.floor(counts), counts)) or (counts < UNPUBLISHED).any():
-            raise parameter(
-                where,
-                "published counts must be whole numbers, not negative",
-                f"{int((counts < UNPUBLISHED).sum())} negative",
-                "leave a withheld count out (null)",
-            )
+            got, remedy = f"{int((counts < UNPUBLISHED).sum())} negative", "leave a withheld count out (null)"
+            raise parameter(where, "published counts must be whole numbers, not negative", got, remedy)
         object.__setattr__(self, "counts", counts.astype(np.int64))
         if self.intervals is not None:
             low, high = self.intervals

@@ -180,11 +180,8 @@ def lattice(release: Release, kind: Kind | None = None, room: int = ROOM) -> Lat
         found = Lattice(release.shape, families)
         if found.size <= room:
             return found
-    raise parameter(
-        release.name,
-        f"the recoded cells of {release.cells} base cells do not fit into {room}",
-        remedy="use integer programming, or release tables over fewer variables",
-    )
+    what = f"the recoded cells of {release.cells} base cells do not fit into {room}"
+    raise parameter(release.name, what, remedy="use integer programming, or release tables over fewer variables")
 
 
 def _mask(members: Sequence[int]) -> int:

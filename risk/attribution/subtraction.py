@@ -54,19 +54,13 @@ class Attacker:
 
     def __init__(self, release: Release) -> None:
         if release.truth is None:
-            raise parameter(
-                release.name,
-                "the subtraction attribution probability is the data holder's measure: it needs the true table",
-                remedy="add the true counts of the base table to the release",
-            )
+            what = "the subtraction attribution probability is the data holder's measure: it needs the true table"
+            raise parameter(release.name, what, remedy="add the true counts of the base table to the release")
         self.truth = release.truth.counts.ravel()
         self._rules: System = system(release)
         if not self._rules.satisfied(self.truth[None, :])[0]:
-            raise parameter(
-                release.name,
-                "the true table does not satisfy the release",
-                remedy="check the protections stated for the tables",
-            )
+            what = "the true table does not satisfy the release"
+            raise parameter(release.name, what, remedy="check the protections stated for the tables")
         self._search: Search | None = None
         try:
             self._search = Search(shuttle(release, lattice(release, None, _ROOM)))

@@ -54,7 +54,7 @@ def ranked_matches(release: Release, samples: Sequence[str]) -> list[Match]:
     """Every unique match with its posterior, the likeliest first."""
     found = []
     for cell in unique_matches(release, samples):
-        count = posterior(release, cell, within="naive")
+        count = posterior(release, cell)
         truth = None
         if release.truth is not None:
             margin = release.truth.over(list(cell))
@@ -261,11 +261,8 @@ def _sap(
     if release.truth is None:
         return {"computed": False, "why": "the true table is not given"}
     if (release.truth.counts > limits.upper).any() or (release.truth.counts < limits.lower).any():
-        raise parameter(
-            release.name,
-            "the true table does not satisfy the release",
-            remedy="check the protections stated for the tables",
-        )
+        what = "the true table does not satisfy the release"
+        raise parameter(release.name, what, remedy="check the protections stated for the tables")
     people = release.truth.total
     maximum = min(people, known if known is not None else (people if people <= 5_000 else 1_000))
     static = sap(release.truth.counts, limits.upper, maximum)

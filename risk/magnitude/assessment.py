@@ -121,12 +121,9 @@ class Choice:
 
     def __post_init__(self) -> None:
         if not self.known_within > 0:
-            raise parameter(
-                "--known-within",
-                "a share above 0 is needed: within 0 all values are known, and nothing can be protected",
-                f"{100 * self.known_within:g} %",
-                "write 50 for what is known to half of its value",
-            )
+            what = "a share above 0 is needed: within 0 all values are known, and nothing can be protected"
+            got = f"{100 * self.known_within:g} %"
+            raise parameter("--known-within", what, got, "write 50 for what is known to half of its value")
 
 
 def assess(

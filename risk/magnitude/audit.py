@@ -47,11 +47,9 @@ def feasible_table(tables: LinkedTables, limits: Limits) -> Floats:
         method="highs",
     )
     if found.x is None:
-        raise parameter(
-            "published table",
-            "no table agrees with all published values: they do not add up",
-            remedy="check its totals; give --rounding if values were rounded, --signed if some may be negative",
-        )
+        what = "no table agrees with all published values: they do not add up"
+        remedy = "check its totals; give --rounding if values were rounded, --signed if some may be negative"
+        raise parameter("published table", what, remedy=remedy)
     table: Floats = np.clip(found.x * scale, limits.lower, limits.upper)
     return table
 
@@ -138,9 +136,6 @@ def require_true(found: Contributions, published: PublishedValues) -> None:
     allowed = published.rounding / 2 + 1e-6 * np.maximum(1.0, found.sizes)
     wrong = int((np.abs(published.values - found.values)[shown] > allowed[shown]).sum())
     if wrong:
-        raise parameter(
-            "published table",
-            "published values are not those of the records",
-            f"{wrong} of {int(shown.sum())} that differ",
-            "give --rounding if they were rounded, and the same --value, --weights and levels as were used",
-        )
+        got = f"{wrong} of {int(shown.sum())} that differ"
+        remedy = "give --rounding if they were rounded, and the same --value, --weights and levels as were used"
+        raise parameter("published table", "published values are not those of the records", got, remedy)

@@ -86,13 +86,10 @@ def contributions(
     kept = weights > 0
     nodes, values, units, weights = nodes[kept], values[kept], units[kept], weights[kept]
     if not len(values):
-        raise GemelError(
-            ErrorCode.EMPTY_SOURCE,
-            "no record counts towards the tables",
-            where="records",
-            got=f"{len(kept)} records, all of weight 0" if len(kept) else "none",
-            remedy="give the people or units that each record stands for as its weight" if len(kept) else "",
-        )
+        what = "no record counts towards the tables"
+        got = f"{len(kept)} records, all of weight 0" if len(kept) else "none"
+        remedy = "give the people or units that each record stands for as its weight" if len(kept) else ""
+        raise GemelError(ErrorCode.EMPTY_SOURCE, what, where="records", got=got, remedy=remedy)
     distinct, own = np.unique(units, return_inverse=True)
     key, record = _memberships(tables, nodes)
     pair = key * len(distinct) + own[record]
@@ -145,19 +142,12 @@ def _check_contributions(values: Floats, weights: Floats) -> None:
     for name, column in (("values", values), ("weights", weights)):
         wrong = int((~np.isfinite(column)).sum())
         if wrong:
-            raise parameter(
-                name,
-                f"{name} must be finite numbers",
-                f"{wrong} that are not",
-                "leave those records out, or give them a number",
-            )
+            what = f"{name} must be finite numbers"
+            raise parameter(name, what, f"{wrong} that are not", "leave those records out, or give them a number")
     negative = int((weights < 0).sum())
     if negative:
-        raise parameter(
-            "weights",
-            "a sampling weight is how many units a record stands for, and cannot be negative",
-            f"{negative} below 0",
-        )
+        what = "a sampling weight is how many units a record stands for, and cannot be negative"
+        raise parameter("weights", what, f"{negative} below 0")
 
 
 # All but the minimum frequency are one question. Contributors who together have `own` subtract it from the cell's
@@ -248,11 +238,8 @@ class PriorPosterior:
     def __post_init__(self) -> None:
         _check("p % rule" if self.q == 100 else "pq rule", p=self.p, q=self.q, coalition=self.coalition)
         if self.p >= self.q:
-            raise parameter(
-                "p % rule" if self.q == 100 else "pq rule",
-                "p must be below q: what is known within q per cent before cannot be kept from within more",
-                f"p {self.p:g}, q {self.q:g}",
-            )
+            what = "p must be below q: what is known within q per cent before cannot be kept from within more"
+            raise parameter("p % rule" if self.q == 100 else "pq rule", what, f"p {self.p:g}, q {self.q:g}")
 
     @property
     def label(self) -> str:

@@ -19,13 +19,11 @@ class Outcome:
     """A protected table.
 
     `table`: what is published, with its law; `also`: what is published or known along with it: margins that the scheme
-    keeps, for example; `gap`: relative gap to the optimum where the protection is an optimisation: 0 when solved, None
-    where there is nothing to optimise.
+    keeps, for example.
     """
 
     table: Published
     also: tuple[Published, ...] = ()
-    gap: float | None = None
 
 
 class Protection(ABC):
@@ -46,19 +44,15 @@ class Chain(Protection):
         outcome = Outcome(given)
         for step in self.steps:
             # What an earlier step made known is of its own output, which the next step hides.
-            made = step.protect(outcome.table, generator)
-            outcome = made if made.gap is not None else replace(made, gap=outcome.gap)
+            outcome = step.protect(outcome.table, generator)
         return outcome
 
 
 def require_exact(given: Published, what: str) -> None:
     """Raise unless every count of the table is the true one."""
     if not given.law.exact or given.intervals is not None or (given.counts < 0).any():
-        raise parameter(
-            f"table {given.name!r}",
-            f"{what} works on true counts, and this table is protected already",
-            remedy=f"put {what} first",
-        )
+        where, remedy = f"table {given.name!r}", f"put {what} first"
+        raise parameter(where, f"{what} works on true counts, and this table is protected already", "", remedy)
 
 
 @dataclass(frozen=True)
@@ -91,11 +85,8 @@ class Recoding(Protection):
         place = {label: i for i, label in enumerate(axis.labels)}
         listed = [label for group in self.groups.values() for label in group]
         if sorted(listed) != sorted(axis.labels):
-            raise parameter(
-                f"variable {self.variable!r}",
-                "a recoding must put every level in one group",
-                remedy=f"the levels are: {', '.join(axis.labels)}",
-            )
+            what = "a recoding must put every level in one group"
+            raise parameter(f"variable {self.variable!r}", what, remedy=f"the levels are: {', '.join(axis.labels)}")
         parts = [[place[label] for label in group] for group in self.groups.values()]
         counts = np.stack([np.take(given.counts, part, axis=number).sum(axis=number) for part in parts], axis=number)
         members = tuple(tuple(sorted(k for i in part for k in axis.members[i])) for part in parts)
@@ -201,11 +192,8 @@ class Pram(Protection):
         theta = np.asarray(self.matrix, dtype=float)
         levels = given.counts.shape[axis]
         if theta.shape != (levels, levels) or (theta < 0).any() or not np.allclose(theta.sum(axis=1), 1.0):
-            raise parameter(
-                f"variable {self.variable!r}",
-                f"a PRAM matrix needs {levels} rows of {levels} probabilities, each row summing to 1",
-                f"shape {theta.shape}",
-            )
+            what = f"a PRAM matrix needs {levels} rows of {levels} probabilities, each row summing to 1"
+            raise parameter(f"variable {self.variable!r}", what, f"shape {theta.shape}")
         moved = np.moveaxis(given.counts, axis, 0)
         result = np.zeros_like(moved)
         for k in range(levels):
@@ -227,10 +215,9 @@ def _axis(given: Published, name: str) -> int:
 
 def _additive(given: Published, what: str) -> None:
     if not (given.exact or given.sample) or (given.counts < 0).any():
+        where, remedy = f"table {given.name!r}", f"put {what} before the other protections"
         raise parameter(
-            f"table {given.name!r}",
-            f"{what} adds counts up, and sums of protected counts have no law of their own",
-            remedy=f"put {what} before the other protections",
+            where, f"{what} adds counts up, and sums of protected counts have no law of their own", "", remedy
         )
 
 

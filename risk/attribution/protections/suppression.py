@@ -84,14 +84,6 @@ def all_margins(names: Sequence[str]) -> list[tuple[str, ...]]:
     return sorted(found, key=lambda s: -len(s))
 
 
-@dataclass(frozen=True, eq=False)
-class Solved:
-    """A solution and its relative gap to the optimum."""
-
-    values: Floats
-    gap: float
-
-
 def solve(
     objective: Floats,
     rows: Sequence[sparray],
@@ -101,7 +93,7 @@ def solve(
     what: str,
     seconds: float | None,
     floor: Floats | float = 0.0,
-) -> Solved:
+) -> Integers:
     """Solve one programme in whole numbers, or raise with the reason."""
     options = {"mip_rel_gap": 0.0} | ({} if seconds is None else {"time_limit": seconds})
     matrix = vstack(list(rows), format="csr")
@@ -114,11 +106,9 @@ def solve(
     )
     if result.x is None:
         reason = "there is no solution" if result.status == 2 else "none was found in the time allowed"
-        raise parameter(
-            "", f"{what}: {reason}", remedy="require less protection, publish fewer margins, or allow more time"
-        )
-    gap = float(getattr(result, "mip_gap", 0.0) or 0.0)
-    return Solved(np.asarray(result.x), gap)
+        remedy = "require less protection, publish fewer margins, or allow more time"
+        raise parameter("", f"{what}: {reason}", remedy=remedy)
+    return np.asarray(np.rint(result.x).astype(np.int64))
 
 
 # Both are one programme. For each risky cell there must be two tables that agree with everything published and differ
@@ -171,10 +161,10 @@ class CellSuppression(_ProtectingCells):
         if not self.suppress_margins:
             free[plan.cells :] = 0.0
         found = _programme(plan, risky, self._needed, price, free, binary=True, seconds=self.seconds)
-        hidden = np.rint(found.values[: len(truth)]) > 0
+        hidden = found[: len(truth)] > 0
         hidden[risky] = True
         values = np.where(hidden, UNPUBLISHED, truth)
-        return Outcome(plan.with_counts(values[: plan.cells], given.law), plan.published_margins(values), found.gap)
+        return Outcome(plan.with_counts(values[: plan.cells], given.law), plan.published_margins(values))
 
 
 @dataclass(frozen=True)
@@ -198,13 +188,12 @@ class IntervalPublication(_ProtectingCells):
         free[plan.cells :] = 0.0
         price = 1.0 + generator.random(2 * len(truth)) * 1e-3
         found = _programme(plan, risky, self._needed, price, free, binary=False, seconds=self.seconds)
-        n = len(truth)
-        below, above = (np.rint(found.values[i * n : (i + 1) * n]).astype(np.int64) for i in (0, 1))
+        below, above = found[: 2 * len(truth)].reshape(2, -1)
         shape = given.counts.shape
         low, high = (truth - below)[: plan.cells], (truth + above)[: plan.cells]
         counts = np.where(low == high, low, UNPUBLISHED).reshape(shape)
         table = replace(given, counts=counts, intervals=(low.reshape(shape), high.reshape(shape)))
-        return Outcome(table, plan.published_margins(truth), found.gap)
+        return Outcome(table, plan.published_margins(truth))
 
 
 def risky_cells(given: Published, threshold: int, cells: Sequence[tuple[int, ...]] | None) -> Integers:
@@ -224,14 +213,14 @@ def _programme(
     *,
     binary: bool,
     seconds: float | None,
-) -> Solved:
+) -> Integers:
     """Unknowns: how each published cell may move (a switch, or reaches down and up), then two tables a risky cell."""
     truth, a = plan.counts.astype(float), plan.matrix
     published, own = a.shape
     limit = float(plan.table.counts.sum() + max(need) + 1)  # no attacker's table needs more people in a cell
     tables = 2 * len(risky)
     if not tables:
-        return Solved(np.zeros(len(price)), 0.0)
+        return np.zeros(len(price), dtype=np.int64)
     low_room, high_room = csr_array(-np.diag(truth)), csr_array(-limit * np.eye(published))
     identity = eye_array(published, format="csr")
     rows, lower, upper = [], [], []

@@ -96,8 +96,7 @@ class ControlledRounding(Protection):
         cost = cost + generator.random(own) * 1e-4
         up = (rest[:own] > 0).astype(float)
         found = solve(cost, [plan.matrix], lower, upper, up, "controlled rounding", self.seconds)
-        rounded = self.base * (down[:own] + np.rint(found.values).astype(np.int64))
-        return _rounded(plan, rounded, laws.Adjacent(self.base), found.gap)
+        return _rounded(plan, self.base * (down[:own] + found), laws.Adjacent(self.base))
 
 
 @dataclass(frozen=True)
@@ -117,12 +116,8 @@ class UnbiasedControlledRounding(Protection):
     def protect(self, given: Published, generator: np.random.Generator) -> Outcome:
         require_exact(given, "controlled rounding")
         if given.counts.ndim != 2:
-            raise parameter(
-                f"table {given.name!r}",
-                "unbiased controlled rounding is for tables of two variables",
-                f"{given.counts.ndim}",
-                "use controlled rounding by least change",
-            )
+            what, got = "unbiased controlled rounding is for tables of two variables", f"{given.counts.ndim}"
+            raise parameter(f"table {given.name!r}", what, got, "use controlled rounding by least change")
         rest = given.counts % self.base
         # One more row and column take up what is missing to whole multiples, so that every line sums to one.
         full = np.zeros(tuple(n + 1 for n in rest.shape), dtype=np.int64)
@@ -131,7 +126,7 @@ class UnbiasedControlledRounding(Protection):
         full[-1, :] = -full[:-1, :].sum(axis=0) % self.base
         rounded_cells = _round_feasibly(full, self.base, generator)[:-1, :-1]
         rounded = given.counts - rest + rounded_cells
-        return _rounded(layout(given), rounded.ravel(), laws.Random(self.base), 0.0)
+        return _rounded(layout(given), rounded.ravel(), laws.Random(self.base))
 
 
 def _round_feasibly(fractions: Integers, base: int, generator: np.random.Generator) -> Integers:
@@ -173,9 +168,9 @@ def _cycle(open_cells: Mask) -> list[tuple[int, int]]:
         path.append((row, column))
 
 
-def _rounded(plan: Layout, cells: Integers, law: laws.Law, gap: float) -> Outcome:
+def _rounded(plan: Layout, cells: Integers, law: laws.Law) -> Outcome:
     """A table of rounded cells, and the margins that follow from them."""
-    return Outcome(plan.with_counts(cells, law), plan.published_margins(plan.matrix @ cells, law), gap)
+    return Outcome(plan.with_counts(cells, law), plan.published_margins(plan.matrix @ cells, law))
 
 
 @dataclass(frozen=True)
@@ -227,9 +222,8 @@ class TabularAdjustment(Protection):
         ]
         right = np.concatenate([np.zeros(sums.shape[0]), np.zeros(n), np.where(is_risky, down, 0.0)])
         price = np.concatenate([1.0 + generator.random(2 * n) * 1e-3, np.zeros(n)])
-        found = solve(price, rows, right, right, ceiling, "controlled tabular adjustment", self.seconds)
-        moves = np.rint(found.values).astype(np.int64)
+        moves = solve(price, rows, right, right, ceiling, "controlled tabular adjustment", self.seconds)
         adjusted = given.counts.ravel() + moves[:n] - moves[n : 2 * n]
         maximum = int(max(self.reach, up[risky].max(initial=0), down[risky].max(initial=0)))
         table = plan.with_counts(adjusted, laws.Within(maximum, maximum))
-        return Outcome(table, plan.published_margins(plan.counts), found.gap)
+        return Outcome(table, plan.published_margins(plan.counts))
