@@ -95,11 +95,7 @@ def attribution(combined: Combined, spec: AssessmentSpec, cases: Sequence[Suppos
 
 
 def by_variable(
-    combined: Combined,
-    keys: list[str],
-    spec: AssessmentSpec,
-    cases: Sequence[Supposed] = (),
-    groups: Groups | None = None,
+    combined: Combined, keys: list[str], spec: AssessmentSpec, cases: Sequence[Supposed], groups: Groups | None = None
 ) -> dict[str, Learnt]:
     pairs = combined.pair_codes
     columns = combined.columns(keys)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Literal
@@ -10,7 +11,7 @@ from typing import Literal
 import numpy as np
 
 from gemel.common.errors import GemelError, parameter
-from gemel.common.progress import Progress
+from gemel.common.progress import Progress, silent
 from gemel.risk.arrays import Integers, Mask
 from gemel.risk.attribution.components import Component, combine, components, covered_box, restricted, separator_upper
 from gemel.risk.attribution.laws import INFINITE
@@ -65,7 +66,7 @@ def bounds(
     *,
     seconds: float | None = None,
     kind: Kind | None = None,
-    progress: Progress = lambda stage, fraction: None,
+    progress: Progress = silent,
 ) -> Bounds:
     """Bound every cell of the base table from everything that was released.
 
@@ -108,14 +109,7 @@ class _Run:
         return self._bounds(lower, upper, proven, proven, f"closed form ({len(parts)} components)")
 
     def programming(self) -> Bounds:
-        found = programme_bounds(
-            system(self.release),
-            witness=self._witness(self.seconds),
-            seconds=self.seconds,
-            progress=partial(self.progress, "integer programming"),
-        )
-        how = f"integer programming ({found.programmes} programmes)"
-        return self._bounds(found.lower, found.upper, found.lower_tight, found.upper_tight, how)
+        return self._programmed([], self._witness(self.seconds), self.seconds)
 
     def shuttle(self) -> Bounds:
         """A range of one value is tight, provided there is a table at all."""
@@ -145,15 +139,11 @@ class _Run:
                 how.append("closed form")
                 continue
             # What is known of its separators may come from a table on their other side.
-            margins = [
-                Published(
-                    f"margin over {', '.join(names) or 'nothing'}",
-                    tuple(Axis.full(v) for v in release.variables if v.name in names),
-                    counts,
-                )
-                for names, counts in between.items()
-                if set(names) <= {*c.variables}
-            ]
+            margins = []
+            for names, counts in between.items():
+                if set(names) <= {*c.variables}:
+                    axes = tuple(Axis.full(v) for v in release.variables if v.name in names)
+                    margins.append(Published(f"margin over {', '.join(names) or 'nothing'}", axes, counts))
             within = restricted(release, c.variables).with_tables(*margins)
             if feasible_table(system(within)) is None:
                 raise contradiction(release)
@@ -183,16 +173,22 @@ class _Run:
             tightened = shuttle(release, cells, seconds=share, progress=self.progress)
             outer = tightened.base()
             how.append(tightened.described)
-        found = programme_bounds(
-            system(release),
-            outer=outer,
-            witness=witness,
-            seconds=None if seconds is None else max(seconds - (time.monotonic() - self.begun), 0.0),
-            progress=partial(self.progress, "integer programming"),
-        )
-        relaxed = seconds is not None and release.cells > LARGEST
-        how.append(f"{'linear' if relaxed else 'integer'} programming ({found.programmes} programmes)")
-        return self._bounds(found.lower, found.upper, found.lower_tight, found.upper_tight, " and ".join(how))
+        left = None if seconds is None else max(seconds - (time.monotonic() - self.begun), 0.0)
+        return self._programmed(how, witness, left, outer)
+
+    def _programmed(
+        self,
+        how: Sequence[str],
+        witness: Integers | None,
+        seconds: float | None,
+        outer: tuple[Integers, Integers] | None = None,
+    ) -> Bounds:
+        """By programming within outer bounds, after what has found these."""
+        progress = partial(self.progress, "integer programming")
+        found = programme_bounds(system(self.release), outer=outer, witness=witness, seconds=seconds, progress=progress)
+        kind = "linear" if self.seconds is not None and self.release.cells > LARGEST else "integer"
+        words = " and ".join([*how, f"{kind} programming ({found.programmes} programmes)"])
+        return self._bounds(found.lower, found.upper, found.lower_tight, found.upper_tight, words)
 
     def _witness(self, seconds: float | None) -> Integers | None:
         """A feasible table, or None when time ran out: the bounds are still valid, and no more is claimed."""

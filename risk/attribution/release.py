@@ -222,13 +222,8 @@ class Release:
             issues.extend(self._issues(table))
         sizes = {t.law.population: t.name for t in self.tables if isinstance(t.law, Sampled)}
         if len(sizes) > 1:
-            issues.append(
-                parameter(
-                    ", ".join(f"table {name!r}" for name in sizes.values()),
-                    "samples of one population must agree on its size",
-                    ", ".join(str(s) for s in sizes),
-                )
-            )
+            where, got = ", ".join(f"table {name!r}" for name in sizes.values()), ", ".join(str(s) for s in sizes)
+            issues.append(parameter(where, "samples of one population must agree on its size", got))
         if self.truth is not None and self.truth.variables != self.variables:
             issues.append(parameter("", "the true table must have the release's variables, in order"))
         if len(issues) == 1:
@@ -248,14 +243,9 @@ class Release:
                 continue
             used = [k for m in axis.members for k in m]
             if len(set(used)) != len(used) or any(not 0 <= k < size for k in used):
-                found.append(
-                    parameter(
-                        where,
-                        f"variable {axis.variable!r} has {size} levels in the release",
-                        f"{len(used)} in this table",
-                        "tables that share a variable must share its levels, or be recodings of them",
-                    )
-                )
+                what = f"variable {axis.variable!r} has {size} levels in the release"
+                remedy = "tables that share a variable must share its levels, or be recodings of them"
+                found.append(parameter(where, what, f"{len(used)} in this table", remedy))
         return found
 
     @property

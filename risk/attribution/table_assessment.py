@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from gemel.common.errors import GemelError, parameter
-from gemel.common.progress import Progress
+from gemel.common.progress import Progress, silent
 from gemel.risk.arrays import Floats
 from gemel.risk.attribution.cell_bounds import Bounds, bounds
 from gemel.risk.attribution.laws import INFINITE, UNPUBLISHED
@@ -126,7 +126,7 @@ def assess(
     draws: int = 1_000,
     known: int | None = None,
     threshold: float = 0.9,
-    progress: Progress = lambda stage, fraction: None,
+    progress: Progress = silent,
 ) -> dict[str, Any]:
     """Assess a release.
 
@@ -279,10 +279,9 @@ def _sap(
         found["why_not_retightened"] = "too large to derive the bounds again after each subtraction"
         return found
     again = retightened_sap(release, generator, draws=draws)
+    curves = {"curve": again.curve, "lower": again.lower, "upper": again.upper}
     found["retightened"] = {
-        "curve": _rounded(again.curve[: maximum + 1]),
-        "lower": _rounded(again.lower[: maximum + 1]),
-        "upper": _rounded(again.upper[: maximum + 1]),
+        **{name: _rounded(curve[: maximum + 1]) for name, curve in curves.items()},
         "method": again.method,
         "exact": again.exact,
         "known_for": _known_for(again.curve),

@@ -11,7 +11,7 @@ from typing import Any, Literal
 import numpy as np
 
 from gemel.common.errors import parameter
-from gemel.common.progress import Progress
+from gemel.common.progress import Progress, silent
 from gemel.risk.arrays import Floats, Integers, Mask, finite
 from gemel.risk.magnitude.attacks import OUTSIDER, Attack, Intruder, Limits, Suppressed
 from gemel.risk.magnitude.audit import PublishedValues, breaches, exact_bounds, require_true
@@ -103,11 +103,8 @@ class Intruders:
         largest = found.amounts[rows][left[0]]
         broken = self._primary.rules[int(np.searchsorted(self._primary.cells, cell))]
         size = found.sizes[cell]
-        return max(
-            float(rule.reach(np.asarray(size), np.asarray(own), np.asarray(largest)))
-            for rule in self._rules
-            if rule.label in broken
-        )
+        rules = [rule for rule in self._rules if rule.label in broken]
+        return max(float(rule.reach(np.asarray(size), np.asarray(own), np.asarray(largest))) for rule in rules)
 
 
 @dataclass(frozen=True)
@@ -132,7 +129,7 @@ def assess(
     rules: tuple[Rule, ...],
     choice: Choice | None = None,
     published: PublishedValues | None = None,
-    progress: Progress = lambda stage, fraction: None,
+    progress: Progress = silent,
 ) -> dict[str, Any]:
     """Find the risky cells, choose complementary ones or take those of a published table, and attack the result.
 
@@ -163,7 +160,7 @@ def assess(
     lower, upper = exact_bounds(pattern, found.values, cells, partial(progress, "bounds"))
     open_cells = primary.cells[~suppressed[primary.cells]]
     succeeding = breaches(pattern, [a for a in attacks if suppressed[a.cell]])
-    inner = tables.inner
+    inner, inside = tables.inner, sum(bool(a.intruder.units) for a in attacks)
     return {
         "variables": [
             {"name": c.name, "levels": len(c.nodes) - 1 - sum(map(bool, c.children[1:])), "nodes": len(c.nodes)}
@@ -194,20 +191,17 @@ def assess(
             "not_withstood": len(chosen.impossible),
         },
         "rounding": 0.0 if published is None else published.rounding,
-        "attacks": {
-            "outsider": sum(not a.intruder.units for a in attacks),
-            "contributors": sum(bool(a.intruder.units) for a in attacks),
-        },
+        "attacks": {"outsider": len(attacks) - inside, "contributors": inside},
         "published_primary": [tables.described(c) for c in open_cells.tolist()],
         "breaches": [
             {
-                "cell": tables.described(b.attack.cell),
-                "by": _attackers(b.attack),
-                "bound": "upper" if b.attack.sense > 0 else "lower",
-                "required": b.attack.reach,
-                "reached": b.reach,
+                "cell": tables.described(attack.cell),
+                "by": _attackers(attack),
+                "bound": "upper" if attack.sense > 0 else "lower",
+                "required": attack.reach,
+                "reached": reach,
             }
-            for b in succeeding
+            for attack, reach in succeeding
         ],
         "recovered": int((upper - lower <= 1e-9 * np.maximum(1.0, np.abs(found.values[cells]))).sum()),
         "suppressed": _cell_documents(tables, found, primary, cells, lower, upper),

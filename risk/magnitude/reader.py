@@ -67,14 +67,9 @@ def read_tables(
             raise _wrong("records do not say whose they are", where=f"{records}, column {unit}", got=got, remedy=remedy)
         whose = frame[unit].cast(pl.String).rank("dense").cast(pl.Int64).to_numpy()
     linked = LinkedTables.of(classifications, tables)
-    found = contributions(
-        linked,
-        np.stack(nodes, axis=1),
-        _numbers(frame, value, records),
-        whose,
-        None if weights is None else _numbers(frame, weights, records),
-    )
-    return MagnitudeTables(linked, found, len(frame))
+    amounts = _numbers(frame, value, records)
+    each = None if weights is None else _numbers(frame, weights, records)
+    return MagnitudeTables(linked, contributions(linked, np.stack(nodes, axis=1), amounts, whose, each), len(frame))
 
 
 def read_hierarchies(paths: Sequence[Path]) -> dict[str, dict[str, str]]:
@@ -178,13 +173,13 @@ def _published(path: Path, variables: Sequence[str]) -> pl.DataFrame:
 
 def _numbers(frame: pl.DataFrame, column: str, records: RecordTable) -> Floats:
     found = frame[column].cast(pl.Float64, strict=False)
-    missing = found.null_count()
+    missing, where = found.null_count(), f"{records}, column {column}"
     if missing == len(found) and missing:
         remedy = "name a numeric column; a decimal point, no thousands separators"
-        raise _wrong("the column has no number", where=f"{records}, column {column}", remedy=remedy)
+        raise _wrong("the column has no number", where=where, remedy=remedy)
     if missing:
         got, remedy = f"{missing} records without one", "leave those records out, or give them a number"
-        raise _wrong("every record needs a number", where=f"{records}, column {column}", got=got, remedy=remedy)
+        raise _wrong("every record needs a number", where=where, got=got, remedy=remedy)
     return found.to_numpy()
 
 

@@ -19,14 +19,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import Bounds as Box
-from scipy.optimize import LinearConstraint, milp
+from scipy.optimize import LinearConstraint
 from scipy.sparse import csr_array
 
-from gemel.common.progress import StageProgress
+from gemel.common.progress import StageProgress, silent
 from gemel.risk.arrays import Floats, Mask
 from gemel.risk.magnitude.attacks import TOLERANCE, Attack, Limits, Moved, Rooms, Suppressed, Witnesses, minimum_move
 from gemel.risk.magnitude.tables import LinkedTables
+from gemel.risk.whole_programmes import cheapest
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,11 +76,7 @@ class Suppression:
 
 
 def suppress(
-    problem: Problem,
-    *,
-    exact: bool | None = None,
-    seconds: float = 60.0,
-    progress: StageProgress = lambda fraction: None,
+    problem: Problem, *, exact: bool | None = None, seconds: float = 60.0, progress: StageProgress = silent
 ) -> Suppression:
     """Choose the cells to withhold.
 
@@ -101,7 +97,7 @@ def suppress(
 
 
 def heuristic(
-    problem: Problem, witnesses: Witnesses, progress: StageProgress = lambda fraction: None
+    problem: Problem, witnesses: Witnesses, progress: StageProgress = silent
 ) -> tuple[Mask, list[Attack], list[Attack]]:
     """Cells whose suppression withstands all attacks, by one linear programme for each attack that still succeeds.
 
@@ -169,7 +165,6 @@ def _cutting_planes(
 ) -> tuple[Mask | None, float]:
     """The cheapest choice, or None when time ran out, and a cost that no choice is below."""
     ends = time.monotonic() + seconds
-    n = problem.tables.n_cells
     scale = max(problem.cost(start), 1e-300)
     costs = np.where(problem.primary, 0.0, problem.costs) / scale
     upper = np.where(problem.primary | problem.candidates, 1.0, 0.0)
@@ -184,14 +179,8 @@ def _cutting_planes(
         left = ends - time.monotonic()
         if left <= 0:
             return None, bound * scale
-        options = {"mip_rel_gap": 0.0} | ({"time_limit": left} if np.isfinite(left) else {})
-        found = milp(
-            costs,
-            constraints=rows,
-            bounds=Box(problem.primary.astype(float), upper),
-            integrality=np.ones(n),
-            options=options,
-        )
+        limit = left if np.isfinite(left) else None
+        found = cheapest(costs, rows, problem.primary.astype(float), upper, limit)
         if found.status != 0:
             if found.mip_dual_bound is not None and np.isfinite(found.mip_dual_bound):
                 bound = max(bound, float(found.mip_dual_bound))

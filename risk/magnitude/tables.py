@@ -159,8 +159,5 @@ class LinkedTables:
 
     def described(self, cell: int) -> dict[str, str]:
         """A cell in words: its level of each variable that is not summed out; none for the grand total."""
-        return {
-            c.name: c.nodes[k]
-            for c, k in zip(self.classifications, self.cells[cell], strict=True)
-            if c.nodes[k] != TOTAL
-        }
+        nodes = zip(self.classifications, self.cells[cell], strict=True)
+        return {c.name: c.nodes[k] for c, k in nodes if c.nodes[k] != TOTAL}

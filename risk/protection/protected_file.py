@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 
 from gemel.common.errors import ErrorCode, GemelError, parameter
-from gemel.common.progress import Progress
+from gemel.common.progress import Progress, silent
 from gemel.risk.arrays import Integers
 from gemel.risk.identification.individual_risk import check_weights
 from gemel.risk.lattice_search import Node
@@ -47,7 +47,7 @@ def protect(
     *,
     population: pl.DataFrame | None = None,
     frontier: bool = True,
-    progress: Progress = lambda stage, fraction: None,
+    progress: Progress = silent,
 ) -> Protected:
     request.check(frame.columns)
     searched = request.methods.searched

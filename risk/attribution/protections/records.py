@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -136,14 +137,11 @@ class Swapping(Protection):
         strata = tuple(_axis(given, name) for name in self.within)
         variables = tuple(Variable(a.variable, a.labels) for a in given.axes)
         records = Table(variables, given.counts).records()
-        order = (
-            np.ravel_multi_index([records[:, a] for a in strata], [given.counts.shape[a] for a in strata])
-            if strata
-            else np.zeros(len(records), dtype=np.int64)
-        )
-        numbers = int(np.prod([given.counts.shape[a] for a in strata], dtype=np.int64))
+        everyone = np.zeros(len(records), dtype=np.int64)  # so that without strata there is one
+        shape = (1, *(given.counts.shape[a] for a in strata))
+        order = np.ravel_multi_index([everyone, *(records[:, a] for a in strata)], shape)
         taking_part = []
-        for number in range(numbers):
+        for number in range(math.prod(shape)):
             members = np.flatnonzero(order == number)
             chosen = generator.permutation(members)[: round(len(members) * self.fraction)]
             taking_part.append(len(chosen))
@@ -207,9 +205,8 @@ class Pram(Protection):
 
 def _axis(given: Published, name: str) -> int:
     if name not in given.names:
-        raise parameter(
-            f"table {given.name!r}", f"there is no variable {name!r}", remedy=f"use one of: {', '.join(given.names)}"
-        )
+        remedy = f"use one of: {', '.join(given.names)}"
+        raise parameter(f"table {given.name!r}", f"there is no variable {name!r}", remedy=remedy)
     return given.names.index(name)
 
 
@@ -226,6 +223,5 @@ def _margin(given: Published, axes: tuple[int, ...]) -> Published:
     axes = tuple(sorted(set(axes)))
     gone = tuple(i for i in range(len(given.axes)) if i not in axes)
     names = ", ".join(given.axes[i].variable for i in axes) or "nothing"
-    return Published(
-        f"{given.name}: kept margin over {names}", tuple(given.axes[i] for i in axes), given.counts.sum(axis=gone)
-    )
+    kept = tuple(given.axes[i] for i in axes)
+    return Published(f"{given.name}: kept margin over {names}", kept, given.counts.sum(axis=gone))

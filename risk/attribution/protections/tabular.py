@@ -191,9 +191,8 @@ class TabularAdjustment(Protection):
 
     def protect(self, given: Published, generator: np.random.Generator) -> Outcome:
         require_exact(given, "controlled tabular adjustment")
-        plan = layout(
-            given, [m for m in all_margins(given.names) if len(m) == 1] if self.margins is None else self.margins
-        )
+        margins = [m for m in all_margins(given.names) if len(m) == 1] if self.margins is None else self.margins
+        plan = layout(given, margins)
         risky = risky_cells(given, self.threshold, self.cells)
         truth = given.counts.ravel().astype(float)
         n = len(truth)
@@ -202,18 +201,11 @@ class TabularAdjustment(Protection):
         # Unknowns: by how much each count rises and falls, and for each risky one whether it rises.
         is_risky = np.zeros(n, dtype=bool)
         is_risky[risky] = True
-        ceiling = np.concatenate(
-            [
-                np.where(is_risky, np.maximum(up, 0.0), float(self.reach)),
-                np.where(is_risky, down, np.minimum(truth, self.reach)),
-                is_risky.astype(float),
-            ]
-        )
+        highest = np.where(is_risky, np.maximum(up, 0.0), float(self.reach))
+        deepest = np.where(is_risky, down, np.minimum(truth, self.reach))
+        ceiling = np.concatenate([highest, deepest, is_risky.astype(float)])
         sums = plan.matrix[n:]
-        rises, falls = (
-            csr_array(np.diag(np.where(is_risky, -up, 0.0))),
-            csr_array(np.diag(np.where(is_risky, down, 0.0))),
-        )
+        rises, falls = (csr_array(np.diag(np.where(is_risky, by, 0.0))) for by in (-up, down))
         picked = csr_array(np.diag(is_risky.astype(float)))
         rows = [
             hstack([sums, -sums, csr_array(sums.shape)], format="csr"),  # margins stay
