@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Literal
@@ -13,7 +14,15 @@ import numpy as np
 from gemel.common.errors import GemelError, parameter
 from gemel.common.progress import Progress, silent
 from gemel.risk.arrays import Integers, Mask
-from gemel.risk.attribution.components import Component, combine, components, covered_box, restricted, separator_upper
+from gemel.risk.attribution.components import (
+    Box,
+    Component,
+    combine,
+    components,
+    covered_box,
+    restricted,
+    separator_upper,
+)
 from gemel.risk.attribution.laws import INFINITE
 from gemel.risk.attribution.programming import (
     LARGEST,
@@ -131,7 +140,7 @@ class _Run:
             between[c.separator], known = separator_upper(release, c.separator, covered)
             if not known:
                 return self.whole()
-        boxes: list[tuple[Component, tuple[Integers, Integers]]] = []
+        boxes: list[tuple[Component, Box]] = []
         tight, how = True, []
         for c in parts:
             if c.table is not None and release.table(c.table).exact:
@@ -164,11 +173,9 @@ class _Run:
         release, seconds = self.release, self.seconds
         share = None if seconds is None else seconds / 4
         witness = self._witness(share)
-        outer, how = None, []
-        try:
+        outer, how, cells = None, list[str](), None
+        with suppress(GemelError):  # the recoded cells have no room
             cells = lattice(release, self.kind, 2_000_000 if seconds is None or seconds < 60 else 20_000_000)
-        except GemelError:
-            cells = None
         if cells is not None:
             tightened = shuttle(release, cells, seconds=share, progress=self.progress)
             outer = tightened.base()
@@ -177,11 +184,7 @@ class _Run:
         return self._programmed(how, witness, left, outer)
 
     def _programmed(
-        self,
-        how: Sequence[str],
-        witness: Integers | None,
-        seconds: float | None,
-        outer: tuple[Integers, Integers] | None = None,
+        self, how: Sequence[str], witness: Integers | None, seconds: float | None, outer: Box | None = None
     ) -> Bounds:
         """By programming within outer bounds, after what has found these."""
         progress = partial(self.progress, "integer programming")

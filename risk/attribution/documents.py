@@ -76,9 +76,7 @@ def _made(document: Any, known: Mapping[str, Callable[..., Made]]) -> Made:
     kind = str(document.get("kind")) if isinstance(document, Mapping) else ""
     if kind not in known:
         raise parameter("", "there is no such protection", repr(kind), f"use one of: {', '.join(known)}")
-    settings = {k: _tuples(v) for k, v in document.items() if k not in ("kind", "groups")}
-    if "groups" in document:
-        settings["groups"] = document["groups"]
+    settings = {k: _tuples(v) for k, v in document.items() if k != "kind"}
     try:
         return known[kind](**settings)
     except TypeError as error:

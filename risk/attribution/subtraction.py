@@ -12,6 +12,7 @@ samples that do not (exact recursion), or to find in a random order of people th
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from math import comb
 
@@ -62,10 +63,8 @@ class Attacker:
             what = "the true table does not satisfy the release"
             raise parameter(release.name, what, remedy="check the protections stated for the tables")
         self._search: Search | None = None
-        try:
+        with suppress(GemelError):  # too many recoded cells, or no upper bound: integer programming alone
             self._search = Search(shuttle(release, lattice(release, None, _ROOM)))
-        except GemelError:  # too many recoded cells, or no upper bound: integer programming alone
-            self._search = None
         self._pool = [require_feasible(release), self.truth.copy()]
         self._memory: dict[bytes, bool] = {}
 

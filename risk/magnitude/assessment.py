@@ -147,7 +147,8 @@ def assess(
     marks[primary.cells] = True
     chosen: Suppression | None = None
     if published is None:
-        chosen = _chosen(tables, found, marks, attacks, choice, progress)
+        problem, withstood = _problem(tables, found, marks, attacks, choice), partial(progress, "suppression")
+        chosen = suppress(problem, exact=choice.exact, seconds=choice.seconds, progress=withstood)
         suppressed = chosen.suppressed
         limits = Limits.of(found.values, suppressed, signed=found.signed)
     else:
@@ -208,14 +209,9 @@ def assess(
     }
 
 
-def _chosen(
-    tables: LinkedTables,
-    found: Contributions,
-    marks: Mask,
-    attacks: tuple[Attack, ...],
-    choice: Choice,
-    progress: Progress,
-) -> Suppression:
+def _problem(
+    tables: LinkedTables, found: Contributions, marks: Mask, attacks: tuple[Attack, ...], choice: Choice
+) -> Problem:
     # Cells to which no one contributes are published as 0: that they are empty is often known.
     candidates = (found.counts > 0) & ~marks
     if not choice.totals:
@@ -225,8 +221,7 @@ def _chosen(
         costs = 1.0 + 1e-3 * found.sizes / largest
     else:
         costs = np.maximum(found.sizes, 1e-9 * largest)
-    problem = Problem(tables, found.values, found.signed, marks, candidates, costs, attacks, choice.known_within)
-    return suppress(problem, exact=choice.exact, seconds=choice.seconds, progress=partial(progress, "suppression"))
+    return Problem(tables, found.values, found.signed, marks, candidates, costs, attacks, choice.known_within)
 
 
 def _cell_documents(

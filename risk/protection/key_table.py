@@ -105,7 +105,7 @@ def cell_frequencies(cells: Codes, counts: Counts, sizes: Sequence[int] | Counts
     Each row stands for `counts` records.
     """
     levels = [int(s) for s in sizes]
-    own, sums, which = tally(cells, [range(s) for s in levels], counts)  # type: ignore[misc]
+    own, sums, which = tally(cells, [range(s) for s in levels], counts)
     if missing == "level" or (own >= 0).all():
         return sums[which]
     return agreeing(own, own, sums, levels)[which]

@@ -87,7 +87,7 @@ def protect(
     decision = policy_decision(request.policy, first, last, by_larger=limited.by_larger, certain=limited.certain)
     as_they_are = [c for c in published.columns if c not in (*request.keys, *request.methods.numeric)]
     identifying, hidden = _NEARLY_OWN * max(frame.height, 20), chosen.suppressed.mean(axis=0)
-    log = log_of(published, request, table, chosen, changes, decision)
+    log = log_of(published, request, chosen, changes, decision)
     report = {
         "log": log,
         "before": asdict(first),
