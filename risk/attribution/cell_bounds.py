@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import combinations
 from typing import Literal
 
 import numpy as np
@@ -216,11 +217,10 @@ class _Run:
 
 def _consistent(release: Release) -> bool:
     exact = [t for t in release.tables if t.exact and t.simple and not t.sample]
-    for i, first in enumerate(exact):
-        for second in exact[i + 1 :]:
-            shared = [n for n in first.names if n in second.names]
-            ordered = tuple(v.name for v in release.variables if v.name in shared)
-            a, b = (covered_box(release, Component(ordered, (), t.name))[0] for t in (first, second))
-            if a.shape == b.shape and not np.array_equal(a, b):
-                return False
+    for first, second in combinations(exact, 2):
+        shared = [n for n in first.names if n in second.names]
+        ordered = tuple(v.name for v in release.variables if v.name in shared)
+        a, b = (covered_box(release, Component(ordered, (), t.name))[0] for t in (first, second))
+        if a.shape == b.shape and not np.array_equal(a, b):
+            return False
     return True

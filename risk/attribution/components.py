@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -47,8 +48,7 @@ def interaction_graph(release: Release) -> nx.Graph:
     graph = nx.Graph()
     graph.add_nodes_from(v.name for v in release.variables)
     for table in release.tables:
-        names = table.names
-        graph.add_edges_from((a, b) for i, a in enumerate(names) for b in names[i + 1 :])
+        graph.add_edges_from(combinations(table.names, 2))
     return graph
 
 

@@ -175,14 +175,6 @@ def _possible(release: Release, tables: list[int] | None, whole: bool) -> bool:
     return _solve(rules, np.zeros(rules.cells), None, whole=whole).status != "infeasible"
 
 
-def require_feasible(release: Release) -> Integers:
-    """A feasible base table, or an error that names the tables in conflict."""
-    table = feasible_table(system(release))
-    if table is not None:
-        return table
-    raise contradiction(release)
-
-
 def contradiction(release: Release) -> GemelError:
     names = conflict(release) or [t.name for t in release.tables]
     listed = ", ".join(repr(n) for n in names)

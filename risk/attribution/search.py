@@ -143,7 +143,6 @@ class Search:
         if lattice.size > LARGEST:
             remedy = f"use integer programming, or a lattice of at most {LARGEST} (kind 'chain')"
             raise parameter("", f"a search over {lattice.size} recoded cells would not end", remedy=remedy)
-        self.lattice = lattice
         self.low, self.high = tightened.lower.ravel().copy(), tightened.upper.ravel().copy()
         self.base = lattice.base
         self.deps = lattice.dependencies

@@ -79,16 +79,12 @@ class Intruders:
     def _intruder(self, units: tuple[int, ...]) -> Intruder:
         """All that units have, in all cells."""
         if units not in self._known:
-            own: dict[int, float] = {}
-            present: dict[int, int] = {}
-            for unit in units:
-                first, last = np.searchsorted(self._sorted, [unit, unit + 1])
-                for row in self._order[first:last].tolist():
-                    cell = int(self._cell_of[row])
-                    own[cell] = own.get(cell, 0.0) + float(self._found.amounts[row])
-                    present[cell] = present.get(cell, 0) + 1
-            counts = self._found.counts
-            known = frozenset(cell for cell, number in present.items() if counts[cell] == number)
+            ends = np.searchsorted(self._sorted, [units, np.add(units, 1)]).T
+            rows = np.concatenate([self._order[first:last] for first, last in ends])
+            cells, place, number = np.unique(self._cell_of[rows], return_inverse=True, return_counts=True)
+            amounts = np.bincount(place, self._found.amounts[rows])
+            own = dict(zip(cells.tolist(), amounts.tolist(), strict=True))
+            known = frozenset(cells[self._found.counts[cells] == number].tolist())
             self._known[units] = Intruder(units, own, known)
         return self._known[units]
 

@@ -201,20 +201,13 @@ def _cutting_planes(
 def _no_lone_cell(problem: Problem, attacks: Sequence[Attack]) -> tuple[csr_array, Floats]:
     """A withheld cell that is alone in some sum can be worked out from it: another one of that sum is withheld, too."""
     equations = csr_array(np.abs(problem.tables.equations))
-    rows, columns, signs = [], [], []
     needed = problem.candidates & ~problem.primary
     needed[[attack.cell for attack in attacks]] = True
-    count = 0
-    for k in range(equations.shape[0]):
-        members = equations.indices[equations.indptr[k] : equations.indptr[k + 1]]
-        for cell in members.tolist():
-            if not needed[cell]:
-                continue
-            rows += [count] * len(members)
-            columns += members.tolist()
-            signs += [-1.0 if c == cell else 1.0 for c in members.tolist()]
-            count += 1
-    return csr_array((signs, (rows, columns)), shape=(count, problem.tables.n_cells)), np.zeros(count)
+    parts = equations.tocoo()
+    lone, cell = parts.row[needed[parts.col]], parts.col[needed[parts.col]]
+    shape = len(cell), problem.tables.n_cells
+    itself = csr_array((np.full(len(cell), 2.0), (np.arange(len(cell)), cell)), shape=shape)
+    return csr_array(equations[lone] - itself), np.zeros(len(cell))
 
 
 def _refuting_cuts(problem: Problem, attacks: Sequence[Attack], witnesses: Witnesses, chosen: Mask) -> list[Floats]:
