@@ -196,7 +196,8 @@ def assess(
     found = identification(combined, policy.fractions, left, context.linkage)
     context.progress("assess", 0.5)
     cases = () if found.believed is None else found.believed.cases()
-    learnt = attribution(combined, policy, cases)
+    values = by_variable(combined, policy, cases)
+    learnt = attribution(combined, policy, values)
     tables = publication(attacked, policy.tables, before.tables, policy.known_people)
     counts = counted(combined, policy.tables, context.codes)
     differ = differences(combined.variables, counts, context.released, ladders_of(spec) if ladders is None else ladders)
@@ -213,7 +214,6 @@ def assess(
     known = [name for name in MEASURES if name in measured]
     measures = {name: entry(name, measured[name], limits.get(name), before.largest.get(name)) for name in known}
     judged = {name: float(value["judged"]) for name, value in measures.items()}
-    values = by_variable(combined, combined.with_role("key"), policy, cases)
     past = before.over([variable.name for variable in combined.variables])
     ways = []
     if advise:

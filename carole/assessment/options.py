@@ -128,7 +128,7 @@ class Recodable:
             columns = self.combined.columns(list(self.model.file.names))
             pairs = self._rows_recoded(recoding)(self.combined.pair_codes[:, columns])
             groups = Groups.of(recoding.applied(self.model.file.codes), pairs)
-            found |= _worst(by_variable(self.combined, [], self.spec, records.cases, groups).values())
+            found |= _worst(by_variable(self.combined, self.spec, records.cases, groups).values())
         return found
 
     def records(self, recoding: Recoding) -> KeyedRecords:
