@@ -245,7 +245,7 @@ def test_contributors_subtract_their_own() -> None:
     assert breaches(pattern, [outsider]) == []
     assert [reach for _, reach in breaches(pattern, [outsider, insider])] == pytest.approx([8.0])
     alone = Attack(1, -1, 1.0, Intruder((1,), {}, frozenset({2})))
-    assert [b.reach for b in breaches(pattern, [alone])] == [0.0]
+    assert [reach for _, reach in breaches(pattern, [alone])] == [0.0]
 
 
 def test_rounding_widens_what_is_known_by_what_it_hides() -> None:
