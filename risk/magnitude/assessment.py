@@ -79,8 +79,8 @@ class Intruders:
     def _intruder(self, units: tuple[int, ...]) -> Intruder:
         """All that units have, in all cells."""
         if units not in self._known:
-            ends = np.searchsorted(self._sorted, [units, np.add(units, 1)]).T
-            rows = np.concatenate([self._order[first:last] for first, last in ends])
+            first, last = (np.searchsorted(self._sorted, units, side) for side in ("left", "right"))
+            rows = np.concatenate([self._order[a:b] for a, b in zip(first, last, strict=True)])
             cells, place, number = np.unique(self._cell_of[rows], return_inverse=True, return_counts=True)
             amounts = np.bincount(place, self._found.amounts[rows])
             own = dict(zip(cells.tolist(), amounts.tolist(), strict=True))
