@@ -12,6 +12,10 @@ StageProgress = Callable[[float], None]
 """Called with the fraction that is done of the one stage that its caller has named, 0 to 1."""
 
 
+def silent(*report: str | float) -> None:
+    """Reports nothing: what both kinds of reporter are by default."""
+
+
 def stages_on_terminal() -> Progress:
     """A reporter that writes each new stage's name to standard error, where that is a terminal."""
     last = ""

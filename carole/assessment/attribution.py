@@ -66,12 +66,11 @@ SENSITIVE_MEASURES = {
 keys."""
 
 
-def attribution(combined: Combined, spec: AssessmentSpec, cases: Sequence[Supposed] = ()) -> Disclosure:
+def attribution(combined: Combined, spec: AssessmentSpec, found: Mapping[str, Learnt]) -> Disclosure:
     """By each measure the worst of the sensitive variables, and each variable; nothing where there is none."""
     names = combined.with_role("sensitive")
     if not names:
         return Disclosure({}, [])
-    found = by_variable(combined, combined.with_role("key"), spec, cases)
     holders = {variable.name: variable.holder for variable in combined.variables}
     document = [
         {
@@ -95,28 +94,23 @@ def attribution(combined: Combined, spec: AssessmentSpec, cases: Sequence[Suppos
 
 
 def by_variable(
-    combined: Combined,
-    keys: list[str],
-    spec: AssessmentSpec,
-    cases: Sequence[Supposed] = (),
-    groups: Groups | None = None,
+    combined: Combined, spec: AssessmentSpec, cases: Sequence[Supposed], groups: Groups | None = None
 ) -> dict[str, Learnt]:
+    """What each sensitive variable's values by key groups disclose, by default by the groups of the key variables."""
     pairs = combined.pair_codes
-    columns = combined.columns(keys)
-    made = Groups.of(combined.codes[:, columns], pairs[:, columns]) if groups is None else groups
+    if groups is None:
+        columns = combined.columns(combined.with_role("key"))
+        groups = Groups.of(combined.codes[:, columns], pairs[:, columns])
     true = [probability for case in cases for probability in case.probabilities]
     possible = possible_matches(combined, cases, spec.fractions.of("combined"))
-    known = [v.holder for v in combined.variables if v.role == "key"]
     found = {}
     for name in combined.with_role("sensitive"):
         (column,) = combined.columns([name])
         levels = len(combined.variables[column].categories)
         values, pair_values = combined.codes[:, column], pairs[:, column]
         # Beside keys of its own file alone a value is its person's, whoever is linked.
-        holder = combined.variables[column].holder
-        hangs = holder != "both" and any(other not in ("both", holder) for other in known)
-        weight = combined.pair_probability
-        found[name] = learnt(made, values, pair_values, weight, levels, spec, true if hangs else (), possible)
+        hangs, weight = combined.hangs(name), combined.pair_probability
+        found[name] = learnt(groups, values, pair_values, weight, levels, spec, true if hangs else (), possible)
     return found
 
 

@@ -166,18 +166,12 @@ def drawn_rises(counted: ExpectedCells, matches: PossibleMatches, inside: Mask, 
 
 
 def _commonness(
-    rng: np.random.Generator,
-    counted: ExpectedCells,
-    prior: Floats,
-    spread: Floats,
-    n: float,
-    population: float,
-    draws: int,
+    rng: np.random.Generator, counted: ExpectedCells, prior: Floats, spread: Floats, n: float, N: float, draws: int
 ) -> Floats:
     """Draws of how common each value is in the population, shape (draws, levels)."""
     by_value = np.bincount(counted.value, spread, counted.levels)
     by_links = ((1.0 - 2.0 * prior) * by_value + prior**2 * by_value.sum()) / n**2
-    variance = prior * (1.0 - prior) / n * max(0.0, 1.0 - n / max(population, n)) + np.maximum(by_links, 0.0)
+    variance = prior * (1.0 - prior) / n * max(0.0, 1.0 - n / max(N, n)) + np.maximum(by_links, 0.0)
     common = np.tile(prior, (draws, 1))
     drawn = (variance > 0) & (prior > 0) & (prior < 1)
     if drawn.any():

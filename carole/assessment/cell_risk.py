@@ -93,7 +93,7 @@ def _log_linear(file: KeyFile, risk: LogLinearRisk, recoding: Recoding) -> Cells
     """The mean of a recoded cell is the sum of the means of the cells in it."""
     kept = file.varying
     sizes = [recoding.sizes[q] for q in kept]
-    cells, counts, of_cell = tally(recoding.applied(file.cells), [[""] * n for n in recoding.sizes], file.counts)
+    cells, counts, of_cell = tally(recoding.applied(file.cells), [range(n) for n in recoding.sizes], file.counts)
     fitted = risk.fit.cells
     groups = np.stack([np.array(recoding.groups[q])[fitted[:, i]] for i, q in enumerate(kept)], axis=1)
     first, which = distinct_rows(np.concatenate([cells[:, kept], groups]), sizes)

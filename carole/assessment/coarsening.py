@@ -113,13 +113,9 @@ def _coarsened(joint: JointDistribution, ladders: Sequence[Ladder], levels: Leve
     for clique in tree.cliques:
         remaining = [places[v] for v in members(clique)]
         factor = next(f for f in model.cliques if set(remaining) <= set(f.variables)).marginal(remaining)
-        cells = np.stack(
-            [
-                groups[place][column] if place in groups else column
-                for place, column in zip(remaining, factor.cells.T, strict=True)
-            ],
-            axis=1,
-        ).astype(np.int32)
+        columns = zip(remaining, factor.cells.T, strict=True)
+        coded = [groups[place][column] if place in groups else column for place, column in columns]
+        cells = np.stack(coded, axis=1).astype(np.int32)
         own = tuple(all_levels[v] for v in members(clique))
         cliques.append(Factor(tuple(members(clique)), own, *total_by_row(cells, factor.values, own)))
     fitted = FittedModel(graph, all_levels, tree, tuple(cliques), model.estimate)

@@ -136,6 +136,11 @@ class Combined:
         """Names of the variables of a role, that a custodian holds if one is given."""
         return [v.name for v in self.variables if v.role == role and (side is None or v.held_by(side))]
 
+    def hangs(self, name: str) -> bool:
+        """Whether a variable is of one file and some key of the other: whose value it is hangs on the links."""
+        (holder,) = (v.holder for v in self.variables if v.name == name)
+        return holder != "both" and any(v.role == "key" and v.holder not in ("both", holder) for v in self.variables)
+
 
 def combine(linkage: Linkage, alice: SignatureSet, bob: SignatureSet, spec: Specification) -> Combined:
     """The combined output of a run, of two contributions with their variables' codes.

@@ -34,7 +34,7 @@ from gemel.common.documents.disclosure_measures import MEASURES
 from gemel.common.documents.linkage_document import LinkageDocument
 from gemel.common.documents.result_warning import ResultWarning, by_severity, result_warning
 from gemel.common.errors import parameter
-from gemel.common.progress import Progress
+from gemel.common.progress import Progress, silent
 from gemel.common.specification import Specification, specification_digest
 from gemel.common.specification.model.assessment import AssessmentSpec
 from gemel.common.specification.notes.modes import granted_columns
@@ -144,7 +144,7 @@ class AssessmentContext:
     run: str
     earlier: Sequence[bytes] = ()
     resources: Resources = DEFAULT_SEARCH
-    progress: Progress = lambda stage, fraction: None
+    progress: Progress = silent
     linkage: LinkageDocument | None = None
     released: Iterable[EarlierRelease] = ()
     codes: str = ""
@@ -196,7 +196,8 @@ def assess(
     found = identification(combined, policy.fractions, left, context.linkage)
     context.progress("assess", 0.5)
     cases = () if found.believed is None else found.believed.cases()
-    learnt = attribution(combined, policy, cases)
+    values = by_variable(combined, policy, cases)
+    learnt = attribution(combined, policy, values)
     tables = publication(attacked, policy.tables, before.tables, policy.known_people)
     counts = counted(combined, policy.tables, context.codes)
     differ = differences(combined.variables, counts, context.released, ladders_of(spec) if ladders is None else ladders)
@@ -210,19 +211,18 @@ def assess(
         measured |= part.measures
     measured |= false_links(spec, context.linkage)
     limits = policy.judged_limits
-    measures = {
-        name: entry(name, measured[name], limits.get(name), before.largest.get(name))
-        for name in MEASURES
-        if name in measured
-    }
+    known = [name for name in MEASURES if name in measured]
+    measures = {name: entry(name, measured[name], limits.get(name), before.largest.get(name)) for name in known}
     judged = {name: float(value["judged"]) for name, value in measures.items()}
-    values = by_variable(combined, combined.with_role("key"), policy, cases)
     past = before.over([variable.name for variable in combined.variables])
     ways = []
     if advise:
         ways = options(combined, found.model, found.believed, policy, judged, values, members.document, past, model)
     context.progress("assess", 1.0)
     breaches = [name for name, value in measures.items() if value["breached"]]
+    warnings = _warnings(combined, *context.former)
+    for warned in (combined, found, tables, before, differ, invented):
+        warnings += warned.warnings
     document: dict[str, Any] = {
         "version": VERSION,
         "project": spec.project,
@@ -247,13 +247,7 @@ def assess(
         "differences": differ.document,
         "former_projects": {"projects": context.former[0], "links": context.former[1]},
         **granted_columns(spec),
-        "warnings": by_severity(
-            [
-                *_warnings(combined, *context.former),
-                *(*combined.warnings, *found.warnings, *tables.warnings, *before.warnings),
-                *(*differ.warnings, *invented.warnings),
-            ]
-        ),
+        "warnings": by_severity(warnings),
     }
     document = AssessmentDocument.of(document, "assessment").plain()
     report = json.dumps(document, allow_nan=False, sort_keys=True).encode()

@@ -8,7 +8,7 @@ people, the sum of two others is attacked as well.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
 from typing import Any
@@ -92,6 +92,10 @@ class EarlierRelease:
     reason: str = ""
 
 
+_Coded = tuple[EarlierRelease, CountedTable, str]
+"""A table of an earlier release, and the coding of its categories."""
+
+
 @dataclass(frozen=True)
 class Differences(Disclosure):
     """What differences disclose: how many earlier releases were compared, how many not, and the worst in words."""
@@ -143,10 +147,10 @@ def differences(
     `earlier` has the newest first; each is looked at once, and then not kept. `ladders` are the coarsenings that either
     release may have, where both have one coding: they are compared at the coarser of their details.
     """
-    roles = {variable.name: variable.role for variable in variables}
+    sensitive = {variable.name for variable in variables if variable.role == "sensitive"}
     compared: list[_Compared] = []
     unseen: list[tuple[EarlierRelease, str]] = []
-    summed: list[tuple[EarlierRelease, CountedTable, str]] = []
+    summed: list[_Coded] = []
     seen = releases = left = 0
     for release in earlier:
         releases += 1
@@ -158,13 +162,13 @@ def differences(
             unseen.append((release, f"more than {MAX_COMPARISONS} pairs of tables would be compared"))
             continue
         left += pairs
-        found, reasons = _against(now, release, release.counts, roles, ladders)
+        found, reasons = _against(now, release, release.counts, sensitive, ladders)
         compared += found
         seen += bool(found)
         unseen += [(release, reason) for reason in reasons]
         plain = [table for table in release.counts.tables if table.protection == "none"]
         summed += [(release, table, release.counts.coding) for table in plain]
-    compared += _sums(now, summed, roles, ladders)
+    compared += _sums(now, summed, sensitive, ladders)
     compared.sort(key=lambda one: (-one.found.share, -one.found.disclosed, one.found.people))
     reason = compared[0].words() if compared and compared[0].found.disclosed else ""
     measures = {}
@@ -190,11 +194,7 @@ def differences(
 
 
 def _against(
-    now: ReleasedCounts,
-    release: EarlierRelease,
-    before: ReleasedCounts,
-    roles: Mapping[str, str],
-    ladders: Sequence[Ladder],
+    now: ReleasedCounts, release: EarlierRelease, before: ReleasedCounts, sensitive: set[str], ladders: Sequence[Ladder]
 ) -> tuple[list[_Compared], list[str]]:
     """The differences from one release, and why tables of it could not be compared."""
     same = before.coding == now.coding
@@ -218,7 +218,7 @@ def _against(
                     reasons.append(f"its counts over {', '.join(names)} are not alike: which code is which is unknown")
                     continue
                 pair = placed, pair[1]
-            targets = [q for q, name in enumerate(names) if roles.get(name) == "sensitive"]
+            targets = [q for q, name in enumerate(names) if name in sensitive]
             one = _Compared((release,), names, not same, difference(*pair, targets))
             if names not in worst or one.found.share > worst[names].found.share:
                 worst[names] = one
@@ -231,21 +231,16 @@ def _against(
 
 
 def _sums(
-    now: ReleasedCounts,
-    earlier: Sequence[tuple[EarlierRelease, CountedTable, str]],
-    roles: Mapping[str, str],
-    ladders: Sequence[Ladder],
+    now: ReleasedCounts, earlier: Sequence[_Coded], sensitive: set[str], ladders: Sequence[Ladder]
 ) -> Iterator[_Compared]:
     """Tables that are, but for a few people, the sum of two others, one of the three being published now."""
     for table, others in _at_each_detail(now, earlier, ladders):
         if table.protection != "none" or table.counts.size > _SUMMED_CELLS:
             continue
         names = table.names
-        alike = [
-            (release, former, codes) for release, former, codes in others if set(common(former, table)) == set(names)
-        ][:MAX_SUMMED]
+        alike = [other for other in others if set(common(other[1], table)) == set(names)][:MAX_SUMMED]
         levels = np.any([gaps(former, names) for _, former, _ in alike] + [gaps(table, names)], axis=0)
-        targets = [q for q, name in enumerate(names) if roles.get(name) == "sensitive"]
+        targets = [q for q, name in enumerate(names) if name in sensitive]
         own = shown(table, names, levels).counts, now.coding
         for (one, first, its), (other, second, theirs) in combinations(alike, 2):
             if one.run == other.run:
@@ -258,8 +253,8 @@ def _sums(
 
 
 def _at_each_detail(
-    now: ReleasedCounts, earlier: Sequence[tuple[EarlierRelease, CountedTable, str]], ladders: Sequence[Ladder]
-) -> Iterator[tuple[CountedTable, list[tuple[EarlierRelease, CountedTable, str]]]]:
+    now: ReleasedCounts, earlier: Sequence[_Coded], ladders: Sequence[Ladder]
+) -> Iterator[tuple[CountedTable, list[_Coded]]]:
     """Each table as it is published and as coarse as an earlier one is, with the earlier ones brought to that."""
     for own in now.tables:
         details = {tuple(v.categories for v in own.variables): own}

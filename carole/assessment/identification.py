@@ -65,17 +65,13 @@ class KeyedRecords:
     fraction: float
     model: str
 
-    @property
-    def trust(self) -> Floats:
-        """Probability that each link is true, float64, shape (n_records,)."""
-        return self.cases[0].links.probability
-
     @cached_property
     def chance(self) -> Floats:
         """Probability that each record is matched to its person: by the calibrated law, or the model without one."""
         case = self.cases[0]
         calibrated = case.laws.of_links(case.links, case.populations[0])
-        return self.cells.correct[self.cells.of_record] * self.trust if calibrated is None else calibrated
+        by_model = self.cells.correct[self.cells.of_record] * case.links.probability
+        return by_model if calibrated is None else calibrated
 
     @property
     def how(self) -> str:

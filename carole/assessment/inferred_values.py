@@ -96,18 +96,17 @@ class SensitiveValues:
 
 def sensitive_values(combined: Combined, name: str, joint: JointDistribution | None) -> SensitiveValues:
     (column,) = combined.columns([name])
-    variable, values = combined.variables[column], combined.codes[:, column]
-    keys = combined.with_role("key")
-    others = {v.name for v in combined.variables if v.name in keys and v.holder not in ("both", variable.holder)}
+    keys, hangs = combined.with_role("key"), combined.hangs(name)
     if joint is None or name not in joint.names:
         row = frequencies(combined, column)
-        every = np.broadcast_to(row, (combined.n_records, len(row)))
-        return SensitiveValues(name, values, every, every, variable.holder != "both" and bool(others))
-    unknown = joint.conditional(name, known(combined, joint, combined.codes, keys))
-    if variable.holder == "both" or not others:
-        return SensitiveValues(name, values, unknown, unknown, False)
-    half = combined.bob[combined.row_b] if variable.holder == "alice" else combined.alice[combined.row_a]
-    return SensitiveValues(name, values, joint.conditional(name, known(combined, joint, half, keys)), unknown, True)
+        elsewhere = unknown = np.broadcast_to(row, (combined.n_records, len(row)))
+    else:
+        elsewhere = unknown = joint.conditional(name, known(combined, joint, combined.codes, keys))
+        if hangs:
+            in_alice = combined.variables[column].holder == "alice"
+            half = combined.bob[combined.row_b] if in_alice else combined.alice[combined.row_a]
+            elsewhere = joint.conditional(name, known(combined, joint, half, keys))
+    return SensitiveValues(name, combined.codes[:, column], elsewhere, unknown, hangs)
 
 
 def known(combined: Combined, joint: JointDistribution, codes: Codes, names: Sequence[str]) -> Codes:

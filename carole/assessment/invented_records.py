@@ -29,15 +29,12 @@ def invented_records(
         unlinked = 1 - smaller["linked"] / smaller["records"]
         how = f"{smaller['linked']} of {smaller['records']} records of the smaller file are linked"
         measures["unlinked"] = Measure(unlinked, how, no_interval="counted: the links as they were decided are meant")
-    document: dict[str, Any] = {str(side): dict(each) for side, each in figures.items()}
+    document: dict[str, Any] = {str(side): each for side, each in figures.items()}
     warnings: tuple[ResultWarning, ...] = ()
     if copies is not None:
         for side, found in zip(Side, copies, strict=True):
-            document[str(side)] |= {
-                "near_copies": found.rows,
-                "standard_error": found.standard_error,
-                "compared": found.compared,
-            }
+            seen = {"near_copies": found.rows, "standard_error": found.standard_error, "compared": found.compared}
+            document[str(side)] |= seen
         if all(found.distinguishing for found in copies):
             worst = max(zip(Side, copies, strict=True), key=lambda pair: pair[1].share)
             measures["near_copies"] = _near_copies(*worst)

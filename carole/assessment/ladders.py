@@ -42,8 +42,7 @@ class Ladder:
 
     def level_of(self, categories: int) -> int | None:
         """The level at which there are so many categories; None if there is none."""
-        found = [level for level in range(len(self.groups)) if self.categories(level) == categories]
-        return found[0] if found else None
+        return next((level for level in range(len(self.groups)) if self.categories(level) == categories), None)
 
     def level_named(self, name: str) -> int:
         """The level that a step leads to; 0 for a name that it does not have."""

@@ -128,7 +128,7 @@ class Recodable:
             columns = self.combined.columns(list(self.model.file.names))
             pairs = self._rows_recoded(recoding)(self.combined.pair_codes[:, columns])
             groups = Groups.of(recoding.applied(self.model.file.codes), pairs)
-            found |= _worst(by_variable(self.combined, [], self.spec, records.cases, groups).values())
+            found |= _worst(by_variable(self.combined, self.spec, records.cases, groups).values())
         return found
 
     def records(self, recoding: Recoding) -> KeyedRecords:
@@ -168,16 +168,12 @@ def _without_uniques(records: KeyedRecords) -> Iterator[_Option]:
 
 
 def _until_within(
-    keys: Recodable,
-    measures: Mapping[str, float],
-    given: Mapping[str, float],
-    known: Mapping[Recoding, dict[str, float]],
+    keys: Recodable, judged: Mapping[str, float], given: Mapping[str, float], known: Mapping[Recoding, dict[str, float]]
 ) -> Iterator[_Option]:
     """Leave out key variables, each time the one with the best ratio of effect to loss, until the limits hold."""
-    limits = {
-        m: limit for m, limit in given.items() if (m in KEY_MEASURES or m in SENSITIVE_MEASURES) and m in measures
-    }
-    over = _excess(measures, limits)
+    known_after = judged.keys() & (KEY_MEASURES.keys() | SENSITIVE_MEASURES.keys())
+    limits = {name: limit for name, limit in given.items() if name in known_after}
+    over = _excess(judged, limits)
     if not limits or over <= 0:
         return
     file = keys.model.file

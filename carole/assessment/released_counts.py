@@ -84,10 +84,8 @@ def counted(combined: Combined, tables: Sequence[PublishedTable], codes: str) ->
             continue
         room -= found.counts.size
         categories = [len(combined.variables[q].categories) for q in combined.columns(table.variables)]
-        variables = tuple(
-            CountedVariable(name, number, size > number)
-            for name, number, size in zip(table.variables, categories, found.counts.shape, strict=True)
-        )
+        axes = zip(table.variables, categories, found.counts.shape, strict=True)
+        variables = tuple(CountedVariable(name, number, size > number) for name, number, size in axes)
         made.append(CountedTable(variables, table.protection, table.base, found.counts))
     return ReleasedCounts(codes, combined.n_records, tuple(made), tuple(left_out))
 

@@ -105,11 +105,8 @@ class Thinned:
         total = np.bincount(of_link, probability, len(counts))
         large = np.flatnonzero(counts > _THINNED)
         beside = 1.0 + total[large] * (counts[large] - 1.0) / counts[large]
-        return cls(
-            np.concatenate([small, large]),
-            np.concatenate([true + 1.0, beside]),
-            np.concatenate([(true + 1.0) * law[small, true + 1], total[large]]),
-        )
+        weight = np.concatenate([(true + 1.0) * law[small, true + 1], total[large]])
+        return cls(np.concatenate([small, large]), np.concatenate([true + 1.0, beside]), weight)
 
 
 @dataclass(frozen=True)
@@ -238,16 +235,10 @@ class Halves:
             first = second = np.zeros(0, dtype=np.int64)
         linked = np.unique(combined.row_a * len(combined.bob) + combined.row_b)
         near = ~np.isin(combined.pair_a * len(combined.bob) + combined.pair_b, linked)
-        links = combined.codes[:, keys]
-        return cls(
-            links,
-            combined.side_by_side(combined.row_a[first], combined.row_b[second])[:, keys],
-            first.astype(np.int64),
-            combined.pair_codes[near][:, keys],
-            w,
-            combined.pair_probability[near],
-            Combinations.of(links),
-        )
+        links, others = combined.codes[:, keys], combined.pair_codes[near][:, keys]
+        mixed = combined.side_by_side(combined.row_a[first], combined.row_b[second])[:, keys]
+        of_others = combined.pair_probability[near]
+        return cls(links, mixed, first.astype(np.int64), others, w, of_others, Combinations.of(links))
 
     def recoded(self, recoding: Callable[[Rows], Rows]) -> Halves:
         """The same with their key values changed."""

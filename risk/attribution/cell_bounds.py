@@ -10,7 +10,7 @@ from typing import Literal
 import numpy as np
 
 from gemel.common.errors import GemelError, parameter
-from gemel.common.progress import Progress
+from gemel.common.progress import Progress, silent
 from gemel.risk.arrays import Integers, Mask
 from gemel.risk.attribution.components import Component, combine, components, covered_box, restricted, separator_upper
 from gemel.risk.attribution.laws import INFINITE
@@ -65,7 +65,7 @@ def bounds(
     *,
     seconds: float | None = None,
     kind: Kind | None = None,
-    progress: Progress = lambda stage, fraction: None,
+    progress: Progress = silent,
 ) -> Bounds:
     """Bound every cell of the base table from everything that was released.
 

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -28,6 +29,9 @@ if TYPE_CHECKING:
     import networkx as nx
 
 Box = tuple[Integers, Integers]
+
+_Parts = list[tuple[frozenset[str], frozenset[str]]]
+"""The variables of each component, and those of its separator."""
 
 
 @dataclass(frozen=True)
@@ -44,8 +48,7 @@ def interaction_graph(release: Release) -> nx.Graph:
     graph = nx.Graph()
     graph.add_nodes_from(v.name for v in release.variables)
     for table in release.tables:
-        names = table.names
-        graph.add_edges_from((a, b) for i, a in enumerate(names) for b in names[i + 1 :])
+        graph.add_edges_from(combinations(table.names, 2))
     return graph
 
 
@@ -60,7 +63,7 @@ def components(release: Release) -> tuple[Component, ...]:
     order = [v.name for v in release.variables]
     published = [frozenset(t.names) for t in release.tables]
 
-    def cut(nodes: frozenset[str]) -> list[tuple[frozenset[str], frozenset[str]]]:
+    def cut(nodes: frozenset[str]) -> _Parts:
         for table in sorted(published, key=lambda s: (len(s), sorted(s))):
             within = table & nodes
             rest = nodes - within
@@ -73,23 +76,14 @@ def components(release: Release) -> tuple[Component, ...]:
 
     found = []
     for nodes, separator in cut(frozenset(order)):
-        cover = [t for t in release.tables if _whole(release, t, nodes)]
-        cover.sort(key=lambda t: (not t.exact, len(t.names)))
-        found.append(
-            Component(
-                tuple(n for n in order if n in nodes),
-                tuple(n for n in order if n in separator),
-                cover[0].name if cover else None,
-            )
-        )
+        covers = (t for t in release.tables if _whole(release, t, nodes))
+        cover = min(covers, key=lambda t: (not t.exact, len(t.names)), default=None)
+        own, border = (tuple(n for n in order if n in some) for some in (nodes, separator))
+        found.append(Component(own, border, None if cover is None else cover.name))
     return tuple(found)
 
 
-def _joined(
-    first: list[tuple[frozenset[str], frozenset[str]]],
-    second: list[tuple[frozenset[str], frozenset[str]]],
-    border: frozenset[str],
-) -> list[tuple[frozenset[str], frozenset[str]]]:
+def _joined(first: _Parts, second: _Parts, border: frozenset[str]) -> _Parts:
     """Append the second list, re-rooted at a component that holds the border, whose separator the border becomes."""
     import networkx as nx
 

@@ -108,11 +108,8 @@ class Ranges:
         if protection == "none":
             return cls(counts, (counts, counts), (counts, counts))
         if base is None or protection not in ("conventional", "random"):
-            raise parameter(
-                "",
-                "a table is published as it is, or rounded by the protections conventional or random",
-                f"{protection!r}, base {base}",
-            )
+            what = "a table is published as it is, or rounded by the protections conventional or random"
+            raise parameter("", what, f"{protection!r}, base {base}")
         if protection == "conventional":
             law = Conventional(base)
             box = law.bounds(law.rounded(counts))
@@ -164,9 +161,8 @@ def difference(former: Ranges, latter: Ranges, targets: Sequence[int]) -> Differ
     Of random rounding the draws count that show most. O(cells * targets).
     """
     if former.counts.shape != latter.counts.shape:
-        raise parameter(
-            "", "tables are compared over the same levels", f"shapes {former.counts.shape} and {latter.counts.shape}"
-        )
+        got = f"shapes {former.counts.shape} and {latter.counts.shape}"
+        raise parameter("", "tables are compared over the same levels", got)
     # A cell has come or gone, never both: the difference is of numbers of people.
     people = _shown(former, latter) + _shown(latter, former)
     there = people > 0
@@ -175,13 +171,8 @@ def difference(former: Ranges, latter: Ranges, targets: Sequence[int]) -> Differ
     for axis in targets:
         # In another category some have come or gone too: then it is not known of whom this one is.
         follows |= there & (there.sum(axis=axis, keepdims=True) == 1)
-    return Difference(
-        int(people.sum()),
-        int(few.sum()),
-        int(people[few].sum()),
-        int(people[follows].sum()),
-        int(people[few | follows].sum()),
-    )
+    numbers = people.sum(), few.sum(), people[few].sum(), people[follows].sum(), people[few | follows].sum()
+    return Difference(*(int(number) for number in numbers))
 
 
 def sum_difference(whole: Counts, parts: Sequence[Counts], targets: Sequence[int], share: float) -> Difference | None:

@@ -76,9 +76,7 @@ def _made(document: Any, known: Mapping[str, Callable[..., Made]]) -> Made:
     kind = str(document.get("kind")) if isinstance(document, Mapping) else ""
     if kind not in known:
         raise parameter("", "there is no such protection", repr(kind), f"use one of: {', '.join(known)}")
-    settings = {k: _tuples(v) for k, v in document.items() if k not in ("kind", "groups")}
-    if "groups" in document:
-        settings["groups"] = document["groups"]
+    settings = {k: _tuples(v) for k, v in document.items() if k != "kind"}
     try:
         return known[kind](**settings)
     except TypeError as error:
@@ -166,12 +164,9 @@ def _tables(
 def _reordered(variable: Variable, levels: list[str]) -> Axis:
     """A table may list a variable's levels in its own order, but they must be the same ones."""
     if sorted(levels) != sorted(variable.levels):
-        raise parameter(
-            "",
-            f"tables that share variable {variable.name!r} must have its {variable.size} levels",
-            f"{len(levels)}: {', '.join(levels)}",
-            f"the levels are: {', '.join(variable.levels)}; use `groups` for a recoding or a part of them",
-        )
+        what = f"tables that share variable {variable.name!r} must have its {variable.size} levels"
+        remedy = f"the levels are: {', '.join(variable.levels)}; use `groups` for a recoding or a part of them"
+        raise parameter("", what, f"{len(levels)}: {', '.join(levels)}", remedy)
     return Axis.recoded(variable, {level: [level] for level in levels})
 
 

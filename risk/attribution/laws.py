@@ -47,11 +47,8 @@ class Law(ABC):
         """From what to what the true counts go; below 0 too."""
 
     def _chance(self, counts: Integers, true: Integers) -> Floats | Mask:
-        raise parameter(
-            "",
-            f"{self.whole_table} has no law of a single cell: what it publishes depends on the whole table",
-            remedy="use its bounds",
-        )
+        what = f"{self.whole_table} has no law of a single cell: what it publishes depends on the whole table"
+        raise parameter("", what, remedy="use its bounds")
 
     @property
     def exact(self) -> bool:
@@ -94,12 +91,9 @@ class _Based(Law):
 
     def _range(self, counts: Integers) -> tuple[Integers, Integers]:
         if (counts % self.base).any():
-            raise parameter(
-                "",
-                f"rounded counts must be multiples of the base {self.base}",
-                f"{int((counts % self.base != 0).sum())} that are not",
-                "check the base, or publish the table with another protection",
-            )
+            what = f"rounded counts must be multiples of the base {self.base}"
+            got = f"{int((counts % self.base != 0).sum())} that are not"
+            raise parameter("", what, got, "check the base, or publish the table with another protection")
         return counts - self._reach, counts + self._reach
 
 
@@ -175,12 +169,8 @@ class Sampled(Law):
 
     def __post_init__(self) -> None:
         if not 0 <= self.size <= self.population:
-            raise parameter(
-                "",
-                "a sample is no larger than its population",
-                f"{self.size} of {self.population}",
-                "give the population's total",
-            )
+            got = f"{self.size} of {self.population}"
+            raise parameter("", "a sample is no larger than its population", got, "give the population's total")
 
     def _range(self, counts: Integers) -> tuple[Integers, Integers]:
         return counts, counts + (self.population - self.size)

@@ -37,11 +37,8 @@ def classes(keys: Integers, sensitive: Integers, levels: int | None = None) -> C
     O(n log n).
     """
     if keys.ndim != 2 or sensitive.shape != (len(keys),) or len(keys) == 0:
-        raise parameter(
-            "",
-            "one row of key values and one sensitive value are needed for each record",
-            f"shapes {keys.shape} and {sensitive.shape}",
-        )
+        got = f"shapes {keys.shape} and {sensitive.shape}"
+        raise parameter("", "one row of key values and one sensitive value are needed for each record", got)
     number = int(sensitive.max()) + 1 if levels is None else levels
     if (sensitive < 0).any() or (sensitive >= number).any():
         raise parameter("", "a sensitive value is outside its variable's levels")

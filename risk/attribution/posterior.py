@@ -89,11 +89,8 @@ def naive_range(release: Release, query: Query, *, samples_only: bool = False) -
     if upper >= INFINITE:
         people = release.population
         if people is None:
-            raise parameter(
-                release.name,
-                "the queried count has no upper bound",
-                remedy="publish a total, or state the population's size",
-            )
+            what = "the queried count has no upper bound"
+            raise parameter(release.name, what, remedy="publish a total, or state the population's size")
         upper = people
     return lower, upper
 
@@ -119,11 +116,8 @@ def posterior(
                 log += np.log(likelihood)
                 used.append(table.name)
     if not np.isfinite(log).any():
-        raise parameter(
-            ", ".join(f"table {n!r}" for n in used),
-            "no count in the range is possible under the published tables",
-            remedy="check their counts and protections",
-        )
+        what = "no count in the range is possible under the published tables"
+        raise parameter(", ".join(f"table {n!r}" for n in used), what, remedy="check their counts and protections")
     weights = np.exp(log - log.max())
     return Posterior(counts, weights / weights.sum(), tuple(used))
 

@@ -7,16 +7,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.optimize import Bounds as Box
-from scipy.optimize import LinearConstraint, milp
+from scipy.optimize import LinearConstraint
 from scipy.sparse import csr_array
 
 from gemel.common.errors import ErrorCode, GemelError, parameter
-from gemel.common.progress import StageProgress
+from gemel.common.progress import StageProgress, silent
 from gemel.risk.arrays import Floats, Integers, Mask
 from gemel.risk.attribution.laws import INFINITE
 from gemel.risk.attribution.release import Release
 from gemel.risk.attribution.shuttle import Contradiction
+from gemel.risk.whole_programmes import cheapest
 
 # A release as a system of inequalities: lower <= A x <= upper over the base table's cells x >= 0, whole numbers.
 
@@ -92,11 +92,8 @@ class Undecided(GemelError):
     """Time ran out before a feasible table was found, or proven not to exist."""
 
     def __init__(self) -> None:
-        super().__init__(
-            ErrorCode.PARAMETER,
-            "no feasible table was found in the time allowed, nor proven not to exist",
-            remedy="allow more time",
-        )
+        what = "no feasible table was found in the time allowed, nor proven not to exist"
+        super().__init__(ErrorCode.PARAMETER, what, remedy="allow more time")
 
     def __reduce__(self) -> tuple[object, ...]:
         return (Undecided, ())
@@ -127,15 +124,8 @@ def _solve(rules: System, objective: Floats, seconds: float | None, *, whole: bo
     ceiling = np.where(rules.ceiling >= INFINITE, np.inf, rules.ceiling)
     if (rules.floor > rules.ceiling).any():
         return _Answer(None, np.nan, "infeasible")
-    # No relative gap: with counts in the thousands the default one would stop short of the integer optimum.
-    options = {"mip_rel_gap": 0.0} | ({} if seconds is None else {"time_limit": max(seconds, 0.01)})
-    result = milp(
-        objective,
-        constraints=constraints,
-        bounds=Box(rules.floor, ceiling),
-        integrality=np.full(rules.cells, float(whole)),
-        options=options,
-    )
+    limit = None if seconds is None else max(seconds, 0.01)
+    result = cheapest(objective, constraints, rules.floor, ceiling, limit, whole=whole)
     table = None if result.x is None else np.rint(result.x).astype(np.int64)
     if not whole and table is not None and not rules.satisfied(table[None, :])[0]:
         table = None
@@ -211,7 +201,7 @@ def programme_bounds(
     outer: tuple[Integers, Integers] | None = None,
     witnesses: Integers | None = None,
     seconds: float | None = None,
-    progress: StageProgress = lambda fraction: None,
+    progress: StageProgress = silent,
 ) -> Programmed:
     """Least and largest value of sums of cells over all feasible tables.
 

@@ -34,9 +34,8 @@ def listed_tables(
     header = frame.columns
     ranged = "lower" in header and "upper" in header
     if "count" not in header and not ranged:
-        raise GemelError(
-            ErrorCode.SOURCE, "a column `count`, or `lower` and `upper`, is needed", where=name, got=", ".join(header)
-        )
+        what = "a column `count`, or `lower` and `upper`, is needed"
+        raise GemelError(ErrorCode.SOURCE, what, where=name, got=", ".join(header))
     names = [h for h in header if h not in ("count", "lower", "upper")]
     levels: dict[str, list[str]] = {n: list((known or {}).get(n, [])) for n in names}
     margins: dict[tuple[str, ...], dict[tuple[str, ...], Any]] = {}
@@ -47,12 +46,9 @@ def listed_tables(
         for n, level in zip(own, cell, strict=True):
             if level not in levels[n]:
                 if known and n in known:
-                    raise GemelError(
-                        ErrorCode.SOURCE,
-                        f"a level that variable {n!r} does not have",
-                        where=f"{name}, line {number}",
-                        remedy=f"its levels are: {', '.join(known[n])}",
-                    )
+                    what = f"a level that variable {n!r} does not have"
+                    remedy = f"its levels are: {', '.join(known[n])}"
+                    raise GemelError(ErrorCode.SOURCE, what, where=f"{name}, line {number}", remedy=remedy)
                 levels[n].append(level)
         cells = margins.setdefault(own, {})
         if cell in cells:
@@ -73,9 +69,8 @@ def _value(row: dict[str, str], ranged: bool, where: str) -> Any:
             return {"low": int(row["lower"]), "high": int(row["upper"])}
         return int(row["count"]) if row.get("count") else None
     except ValueError as error:
-        raise GemelError(
-            ErrorCode.SOURCE, "a count must be a whole number, or empty when withheld", where=where
-        ) from error
+        what = "a count must be a whole number, or empty when withheld"
+        raise GemelError(ErrorCode.SOURCE, what, where=where) from error
 
 
 def _nested(own: tuple[str, ...], levels: dict[str, list[str]], cells: dict[tuple[str, ...], Any]) -> Any:
@@ -115,9 +110,8 @@ def read_release(path: Path, csv: CsvOptions = FOUND) -> Release:
     try:
         document = json.loads(text)
     except json.JSONDecodeError as error:
-        raise GemelError(
-            ErrorCode.SOURCE, "is not JSON", where=f"{path}, line {error.lineno}", remedy="see docs/attribution.md"
-        ) from error
+        where, remedy = f"{path}, line {error.lineno}", "see docs/attribution.md"
+        raise GemelError(ErrorCode.SOURCE, "is not JSON", where=where, remedy=remedy) from error
     if not isinstance(document, dict) or not isinstance(document.get("tables", []), list):
         raise GemelError(ErrorCode.SOURCE, "a release is an object with `variables` and `tables`", where=str(path))
     return release_of(_expanded(document, path.parent, csv))
@@ -135,9 +129,8 @@ def _expanded(document: dict[str, Any], folder: Path, csv: CsvOptions) -> dict[s
             tables.append(table)
             continue
         path = folder / str(table["csv"])
-        found, listed = listed_tables(
-            read_records(path, csv=csv), str(table.get("name", path.stem)), table.get("protection"), declared
-        )
+        name, protection = str(table.get("name", path.stem)), table.get("protection")
+        found, listed = listed_tables(read_records(path, csv=csv), name, protection, declared)
         tables.extend(listed)
         for variable in found:
             if variable["name"] not in declared:
@@ -178,18 +171,13 @@ def document_of(release: Release) -> dict[str, Any]:
         axes: list[Any] = []
         for axis in table.axes:
             variable = release.variable(axis.variable)
-            groups = {
-                label: [variable.levels[k] for k in m] for label, m in zip(axis.labels, axis.members, strict=True)
-            }
+            levels = [[variable.levels[k] for k in members] for members in axis.members]
+            groups = dict(zip(axis.labels, levels, strict=True))
             axes.append(axis.variable if axis == Axis.full(variable) else {"name": axis.variable, "groups": groups})
-        tables.append(
-            {"name": table.name, "variables": axes, "protection": _law_document(table.law), "counts": counts.tolist()}
-        )
-    document: dict[str, Any] = {
-        "name": release.name,
-        "variables": [{"name": v.name, "levels": list(v.levels)} for v in release.variables],
-        "tables": tables,
-    }
+        law = _law_document(table.law)
+        tables.append({"name": table.name, "variables": axes, "protection": law, "counts": counts.tolist()})
+    variables = [{"name": v.name, "levels": list(v.levels)} for v in release.variables]
+    document: dict[str, Any] = {"name": release.name, "variables": variables, "tables": tables}
     if release.truth is not None:
         document["truth"] = release.truth.counts.tolist()
     return document

@@ -55,11 +55,8 @@ class Table:
         counts = np.asarray(self.counts)
         shape = tuple(v.size for v in self.variables)
         if counts.shape != shape:
-            raise parameter(
-                "",
-                f"counts must have the shape {shape} of the variables {', '.join(names) or '(none)'}",
-                str(counts.shape),
-            )
+            what = f"counts must have the shape {shape} of the variables {', '.join(names) or '(none)'}"
+            raise parameter("", what, str(counts.shape))
         if not np.all(np.equal(np.floor(counts), counts)) or (counts < 0).any():
             raise parameter(" x ".join(names), "counts must be whole numbers, not negative")
         object.__setattr__(self, "counts", counts.astype(np.int64))
@@ -130,11 +127,8 @@ class Axis:
         place = {level: k for k, level in enumerate(variable.levels)}
         listed = [level for group in groups.values() for level in group]
         if set(listed) - set(place) or len(set(listed)) != len(listed) or not all(groups.values()):
-            raise parameter(
-                f"variable {variable.name!r}",
-                "a recoding puts each level in at most one group, and no group is empty",
-                remedy=f"the levels are: {', '.join(variable.levels)}",
-            )
+            what = "a recoding puts each level in at most one group, and no group is empty"
+            raise parameter(f"variable {variable.name!r}", what, remedy=f"the levels are: {', '.join(variable.levels)}")
         members = tuple(tuple(sorted(place[level] for level in group)) for group in groups.values())
         return cls(variable.name, tuple(groups), members)
 
@@ -164,18 +158,11 @@ class Published:
         shape = tuple(len(a.labels) for a in self.axes)
         where = f"table {self.name!r}"
         if counts.shape != shape:
-            raise parameter(
-                where,
-                f"its variables ({', '.join(self.names) or 'none'}) require counts of shape {shape}",
-                str(counts.shape),
-            )
+            what = f"its variables ({', '.join(self.names) or 'none'}) require counts of shape {shape}"
+            raise parameter(where, what, str(counts.shape))
         if not np.all(np.equal(np.floor(counts), counts)) or (counts < UNPUBLISHED).any():
-            raise parameter(
-                where,
-                "published counts must be whole numbers, not negative",
-                f"{int((counts < UNPUBLISHED).sum())} negative",
-                "leave a withheld count out (null)",
-            )
+            got, remedy = f"{int((counts < UNPUBLISHED).sum())} negative", "leave a withheld count out (null)"
+            raise parameter(where, "published counts must be whole numbers, not negative", got, remedy)
         object.__setattr__(self, "counts", counts.astype(np.int64))
         if self.intervals is not None:
             low, high = self.intervals
@@ -235,13 +222,8 @@ class Release:
             issues.extend(self._issues(table))
         sizes = {t.law.population: t.name for t in self.tables if isinstance(t.law, Sampled)}
         if len(sizes) > 1:
-            issues.append(
-                parameter(
-                    ", ".join(f"table {name!r}" for name in sizes.values()),
-                    "samples of one population must agree on its size",
-                    ", ".join(str(s) for s in sizes),
-                )
-            )
+            where, got = ", ".join(f"table {name!r}" for name in sizes.values()), ", ".join(str(s) for s in sizes)
+            issues.append(parameter(where, "samples of one population must agree on its size", got))
         if self.truth is not None and self.truth.variables != self.variables:
             issues.append(parameter("", "the true table must have the release's variables, in order"))
         if len(issues) == 1:
@@ -261,14 +243,9 @@ class Release:
                 continue
             used = [k for m in axis.members for k in m]
             if len(set(used)) != len(used) or any(not 0 <= k < size for k in used):
-                found.append(
-                    parameter(
-                        where,
-                        f"variable {axis.variable!r} has {size} levels in the release",
-                        f"{len(used)} in this table",
-                        "tables that share a variable must share its levels, or be recodings of them",
-                    )
-                )
+                what = f"variable {axis.variable!r} has {size} levels in the release"
+                remedy = "tables that share a variable must share its levels, or be recodings of them"
+                found.append(parameter(where, what, f"{len(used)} in this table", remedy))
         return found
 
     @property

@@ -72,12 +72,9 @@ def _at_bound(counts: ArrayLike, upper: ArrayLike | None) -> tuple[Integers, int
     if cells.shape != bound.shape:
         raise parameter("", "counts and upper bounds must have one shape")
     if (cells < 0).any() or (bound < cells).any():
-        raise parameter(
-            "",
-            "an upper bound is no smaller than the true count",
-            f"{int((bound < cells).sum())} cells where it is",
-            "the release does not come from this population, or under another protection",
-        )
+        what = "an upper bound is no smaller than the true count"
+        got = f"{int((bound < cells).sum())} cells where it is"
+        raise parameter("", what, got, "the release does not come from this population, or under another protection")
     return cells[bound == cells], int(cells.sum())
 
 

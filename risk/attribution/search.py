@@ -141,12 +141,8 @@ class Search:
     def __init__(self, tightened: Shuttled) -> None:
         lattice = tightened.lattice
         if lattice.size > LARGEST:
-            raise parameter(
-                "",
-                f"a search over {lattice.size} recoded cells would not end",
-                remedy=f"use integer programming, or a lattice of at most {LARGEST} (kind 'chain')",
-            )
-        self.lattice = lattice
+            remedy = f"use integer programming, or a lattice of at most {LARGEST} (kind 'chain')"
+            raise parameter("", f"a search over {lattice.size} recoded cells would not end", remedy=remedy)
         self.low, self.high = tightened.lower.ravel().copy(), tightened.upper.ravel().copy()
         self.base = lattice.base
         self.deps = lattice.dependencies
@@ -155,11 +151,8 @@ class Search:
         self._touching = (order // 3).astype(np.int32)
         self._starts = np.searchsorted(nodes[order], np.arange(lattice.size + 1)).astype(np.int64)
         if (self.high[self.base] >= INFINITE).any():
-            raise parameter(
-                "",
-                "some cell has no upper bound, so there is no end of feasible tables",
-                remedy="publish a total, or state the population's size",
-            )
+            what = "some cell has no upper bound, so there is no end of feasible tables"
+            raise parameter("", what, remedy="publish a total, or state the population's size")
 
     def above(self, floor: Integers, steps: int) -> tuple[Integers | None, bool]:
         """A feasible table with at least so many in each base cell, and whether the answer is certain."""

@@ -18,12 +18,13 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import combinations
 from typing import Literal
 
 import numpy as np
 
 from gemel.common.errors import ErrorCode, GemelError, parameter
-from gemel.common.progress import Progress
+from gemel.common.progress import Progress, silent
 from gemel.risk.arrays import Codes, Integers
 from gemel.risk.attribution.laws import INFINITE
 from gemel.risk.attribution.release import Release
@@ -53,13 +54,9 @@ def family(levels: int, kind: Kind, published: Sequence[int] = ()) -> Family:
         sets = singles + [s for s in range(1, full + 1) if s.bit_count() > 1]
         unions = [(s, a, s ^ a) for s in sets for a in _proper_subsets(s) if a < s ^ a]
     elif kind == "runs":
-        sets = singles + [_run(i, j) for i in range(levels) for j in range(i + 1, levels)]
-        unions = [
-            (_run(i, j), _run(i, m), _run(m + 1, j))
-            for i in range(levels)
-            for j in range(i + 1, levels)
-            for m in range(i, j)
-        ]
+        ends = list(combinations(range(levels), 2))
+        sets = singles + [_run(i, j) for i, j in ends]
+        unions = [(_run(i, j), _run(i, m), _run(m + 1, j)) for i, j in ends for m in range(i, j)]
         if set(published) - set(sets):
             return _completed(levels, sets, unions, published)
     else:
@@ -180,11 +177,8 @@ def lattice(release: Release, kind: Kind | None = None, room: int = ROOM) -> Lat
         found = Lattice(release.shape, families)
         if found.size <= room:
             return found
-    raise parameter(
-        release.name,
-        f"the recoded cells of {release.cells} base cells do not fit into {room}",
-        remedy="use integer programming, or release tables over fewer variables",
-    )
+    what = f"the recoded cells of {release.cells} base cells do not fit into {room}"
+    raise parameter(release.name, what, remedy="use integer programming, or release tables over fewer variables")
 
 
 def _mask(members: Sequence[int]) -> int:
@@ -232,11 +226,7 @@ class Shuttled:
 
 
 def shuttle(
-    release: Release,
-    over: Lattice | None = None,
-    *,
-    seconds: float | None = None,
-    progress: Progress = lambda stage, fraction: None,
+    release: Release, over: Lattice | None = None, *, seconds: float | None = None, progress: Progress = silent
 ) -> Shuttled:
     """Run the shuttle algorithm.
 

@@ -12,7 +12,10 @@ samples that do not (exact recursion), or to find in a random order of people th
 
 from __future__ import annotations
 
+from bisect import bisect_left
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from math import comb
 
 import numpy as np
@@ -20,7 +23,7 @@ from scipy.special import betaincinv
 
 from gemel.common.errors import GemelError, parameter
 from gemel.risk.arrays import Floats, Integers
-from gemel.risk.attribution.programming import System, feasible_table, require_feasible, system
+from gemel.risk.attribution.programming import System, feasible_table, system
 from gemel.risk.attribution.release import Release
 from gemel.risk.attribution.search import Search
 from gemel.risk.attribution.shuttle import lattice, shuttle
@@ -54,25 +57,17 @@ class Attacker:
 
     def __init__(self, release: Release) -> None:
         if release.truth is None:
-            raise parameter(
-                release.name,
-                "the subtraction attribution probability is the data holder's measure: it needs the true table",
-                remedy="add the true counts of the base table to the release",
-            )
+            what = "the subtraction attribution probability is the data holder's measure: it needs the true table"
+            raise parameter(release.name, what, remedy="add the true counts of the base table to the release")
         self.truth = release.truth.counts.ravel()
         self._rules: System = system(release)
         if not self._rules.satisfied(self.truth[None, :])[0]:
-            raise parameter(
-                release.name,
-                "the true table does not satisfy the release",
-                remedy="check the protections stated for the tables",
-            )
+            what = "the true table does not satisfy the release"
+            raise parameter(release.name, what, remedy="check the protections stated for the tables")
         self._search: Search | None = None
-        try:
+        with suppress(GemelError):  # too many recoded cells, or no upper bound: integer programming alone
             self._search = Search(shuttle(release, lattice(release, None, _ROOM)))
-        except GemelError:  # too many recoded cells, or no upper bound: integer programming alone
-            self._search = None
-        self._pool = [require_feasible(release), self.truth.copy()]
+        self._pool = [self.truth.copy()]
         self._memory: dict[bytes, bool] = {}
 
     def bare(self, known: Integers) -> bool:
@@ -154,21 +149,14 @@ def monte_carlo_sap(
     truth = attacker.truth
     people = np.repeat(np.arange(len(truth)), truth)
     n = len(people)
-    reached = np.zeros(n + 1, dtype=np.int64)
-    for _ in range(draws):
-        order = generator.permutation(people)
-        low, high = 0, n + 1  # the first bare k is in low..high, n + 1 for never
-        while low < high:
-            middle = (low + high) // 2
-            if attacker.bare(np.bincount(order[:middle], minlength=len(truth)).astype(np.int64)):
-                high = middle
-            elif middle == n:
-                low = n + 1
-            else:
-                low = middle + 1
-        if low <= n:
-            reached[low] += 1
-    hits = np.cumsum(reached)
+
+    def first_bare(order: Integers) -> int:
+        """The first k at which the people in this order lay a cell bare; n + 1 for never."""
+        known = partial(np.bincount, minlength=len(truth))
+        return bisect_left(range(n + 1), True, key=lambda k: attacker.bare(known(order[:k]).astype(np.int64)))
+
+    reached = [first_bare(generator.permutation(people)) for _ in range(draws)]
+    hits = np.cumsum(np.bincount(reached, minlength=n + 1)[: n + 1])
     tail = (1.0 - confidence) / 2.0
     with np.errstate(invalid="ignore"):
         lower = np.where(hits == 0, 0.0, betaincinv(hits, draws - hits + 1, tail))

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from gemel.common.errors import GemelError, parameter
-from gemel.common.progress import Progress
+from gemel.common.progress import Progress, silent
 from gemel.risk.arrays import Floats
 from gemel.risk.attribution.cell_bounds import Bounds, bounds
 from gemel.risk.attribution.laws import INFINITE, UNPUBLISHED
@@ -54,7 +54,7 @@ def ranked_matches(release: Release, samples: Sequence[str]) -> list[Match]:
     """Every unique match with its posterior, the likeliest first."""
     found = []
     for cell in unique_matches(release, samples):
-        count = posterior(release, cell, within="naive")
+        count = posterior(release, cell)
         truth = None
         if release.truth is not None:
             margin = release.truth.over(list(cell))
@@ -126,7 +126,7 @@ def assess(
     draws: int = 1_000,
     known: int | None = None,
     threshold: float = 0.9,
-    progress: Progress = lambda stage, fraction: None,
+    progress: Progress = silent,
 ) -> dict[str, Any]:
     """Assess a release.
 
@@ -261,11 +261,8 @@ def _sap(
     if release.truth is None:
         return {"computed": False, "why": "the true table is not given"}
     if (release.truth.counts > limits.upper).any() or (release.truth.counts < limits.lower).any():
-        raise parameter(
-            release.name,
-            "the true table does not satisfy the release",
-            remedy="check the protections stated for the tables",
-        )
+        what = "the true table does not satisfy the release"
+        raise parameter(release.name, what, remedy="check the protections stated for the tables")
     people = release.truth.total
     maximum = min(people, known if known is not None else (people if people <= 5_000 else 1_000))
     static = sap(release.truth.counts, limits.upper, maximum)
@@ -282,10 +279,9 @@ def _sap(
         found["why_not_retightened"] = "too large to derive the bounds again after each subtraction"
         return found
     again = retightened_sap(release, generator, draws=draws)
+    curves = {"curve": again.curve, "lower": again.lower, "upper": again.upper}
     found["retightened"] = {
-        "curve": _rounded(again.curve[: maximum + 1]),
-        "lower": _rounded(again.lower[: maximum + 1]),
-        "upper": _rounded(again.upper[: maximum + 1]),
+        **{name: _rounded(curve[: maximum + 1]) for name, curve in curves.items()},
         "method": again.method,
         "exact": again.exact,
         "known_for": _known_for(again.curve),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Sized
 from itertools import product
 from typing import Any, Literal, TypeVar
 
@@ -48,9 +48,7 @@ def coded(column: pl.Series, missing: Missing, number: Callable[[str], float] = 
     return tuple(labels), np.asarray(codes, dtype=np.int32)
 
 
-def tally(
-    codes: Codes, labels: Sequence[Sequence[str]], weights: Counts | None = None
-) -> tuple[Codes, Counts, Integers]:
+def tally(codes: Codes, labels: Sequence[Sized], weights: Counts | None = None) -> tuple[Codes, Counts, Integers]:
     """Distinct rows in lexicographic order (missing first), how often each occurs, and the row of each record."""
     first, inverse = distinct_rows(codes + 1, [len(x) + 1 for x in labels])
     return codes[first], np.bincount(inverse, weights, len(first)).astype(np.int64), inverse

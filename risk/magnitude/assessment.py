@@ -11,7 +11,7 @@ from typing import Any, Literal
 import numpy as np
 
 from gemel.common.errors import parameter
-from gemel.common.progress import Progress
+from gemel.common.progress import Progress, silent
 from gemel.risk.arrays import Floats, Integers, Mask, finite
 from gemel.risk.magnitude.attacks import OUTSIDER, Attack, Intruder, Limits, Suppressed
 from gemel.risk.magnitude.audit import PublishedValues, breaches, exact_bounds, require_true
@@ -79,16 +79,12 @@ class Intruders:
     def _intruder(self, units: tuple[int, ...]) -> Intruder:
         """All that units have, in all cells."""
         if units not in self._known:
-            own: dict[int, float] = {}
-            present: dict[int, int] = {}
-            for unit in units:
-                first, last = np.searchsorted(self._sorted, [unit, unit + 1])
-                for row in self._order[first:last].tolist():
-                    cell = int(self._cell_of[row])
-                    own[cell] = own.get(cell, 0.0) + float(self._found.amounts[row])
-                    present[cell] = present.get(cell, 0) + 1
-            counts = self._found.counts
-            known = frozenset(cell for cell, number in present.items() if counts[cell] == number)
+            first, last = (np.searchsorted(self._sorted, units, side) for side in ("left", "right"))
+            rows = np.concatenate([self._order[a:b] for a, b in zip(first, last, strict=True)])
+            cells, place, number = np.unique(self._cell_of[rows], return_inverse=True, return_counts=True)
+            amounts = np.bincount(place, self._found.amounts[rows])
+            own = dict(zip(cells.tolist(), amounts.tolist(), strict=True))
+            known = frozenset(cells[self._found.counts[cells] == number].tolist())
             self._known[units] = Intruder(units, own, known)
         return self._known[units]
 
@@ -103,11 +99,8 @@ class Intruders:
         largest = found.amounts[rows][left[0]]
         broken = self._primary.rules[int(np.searchsorted(self._primary.cells, cell))]
         size = found.sizes[cell]
-        return max(
-            float(rule.reach(np.asarray(size), np.asarray(own), np.asarray(largest)))
-            for rule in self._rules
-            if rule.label in broken
-        )
+        rules = [rule for rule in self._rules if rule.label in broken]
+        return max(float(rule.reach(np.asarray(size), np.asarray(own), np.asarray(largest))) for rule in rules)
 
 
 @dataclass(frozen=True)
@@ -121,12 +114,9 @@ class Choice:
 
     def __post_init__(self) -> None:
         if not self.known_within > 0:
-            raise parameter(
-                "--known-within",
-                "a share above 0 is needed: within 0 all values are known, and nothing can be protected",
-                f"{100 * self.known_within:g} %",
-                "write 50 for what is known to half of its value",
-            )
+            what = "a share above 0 is needed: within 0 all values are known, and nothing can be protected"
+            got = f"{100 * self.known_within:g} %"
+            raise parameter("--known-within", what, got, "write 50 for what is known to half of its value")
 
 
 def assess(
@@ -135,7 +125,7 @@ def assess(
     rules: tuple[Rule, ...],
     choice: Choice | None = None,
     published: PublishedValues | None = None,
-    progress: Progress = lambda stage, fraction: None,
+    progress: Progress = silent,
 ) -> dict[str, Any]:
     """Find the risky cells, choose complementary ones or take those of a published table, and attack the result.
 
@@ -153,7 +143,8 @@ def assess(
     marks[primary.cells] = True
     chosen: Suppression | None = None
     if published is None:
-        chosen = _chosen(tables, found, marks, attacks, choice, progress)
+        problem, withstood = _problem(tables, found, marks, attacks, choice), partial(progress, "suppression")
+        chosen = suppress(problem, exact=choice.exact, seconds=choice.seconds, progress=withstood)
         suppressed = chosen.suppressed
         limits = Limits.of(found.values, suppressed, signed=found.signed)
     else:
@@ -166,7 +157,7 @@ def assess(
     lower, upper = exact_bounds(pattern, found.values, cells, partial(progress, "bounds"))
     open_cells = primary.cells[~suppressed[primary.cells]]
     succeeding = breaches(pattern, [a for a in attacks if suppressed[a.cell]])
-    inner = tables.inner
+    inner, inside = tables.inner, sum(bool(a.intruder.units) for a in attacks)
     return {
         "variables": [
             {"name": c.name, "levels": len(c.nodes) - 1 - sum(map(bool, c.children[1:])), "nodes": len(c.nodes)}
@@ -197,34 +188,26 @@ def assess(
             "not_withstood": len(chosen.impossible),
         },
         "rounding": 0.0 if published is None else published.rounding,
-        "attacks": {
-            "outsider": sum(not a.intruder.units for a in attacks),
-            "contributors": sum(bool(a.intruder.units) for a in attacks),
-        },
+        "attacks": {"outsider": len(attacks) - inside, "contributors": inside},
         "published_primary": [tables.described(c) for c in open_cells.tolist()],
         "breaches": [
             {
-                "cell": tables.described(b.attack.cell),
-                "by": _attackers(b.attack),
-                "bound": "upper" if b.attack.sense > 0 else "lower",
-                "required": b.attack.reach,
-                "reached": b.reach,
+                "cell": tables.described(attack.cell),
+                "by": _attackers(attack),
+                "bound": "upper" if attack.sense > 0 else "lower",
+                "required": attack.reach,
+                "reached": reach,
             }
-            for b in succeeding
+            for attack, reach in succeeding
         ],
         "recovered": int((upper - lower <= 1e-9 * np.maximum(1.0, np.abs(found.values[cells]))).sum()),
         "suppressed": _cell_documents(tables, found, primary, cells, lower, upper),
     }
 
 
-def _chosen(
-    tables: LinkedTables,
-    found: Contributions,
-    marks: Mask,
-    attacks: tuple[Attack, ...],
-    choice: Choice,
-    progress: Progress,
-) -> Suppression:
+def _problem(
+    tables: LinkedTables, found: Contributions, marks: Mask, attacks: tuple[Attack, ...], choice: Choice
+) -> Problem:
     # Cells to which no one contributes are published as 0: that they are empty is often known.
     candidates = (found.counts > 0) & ~marks
     if not choice.totals:
@@ -234,8 +217,7 @@ def _chosen(
         costs = 1.0 + 1e-3 * found.sizes / largest
     else:
         costs = np.maximum(found.sizes, 1e-9 * largest)
-    problem = Problem(tables, found.values, found.signed, marks, candidates, costs, attacks, choice.known_within)
-    return suppress(problem, exact=choice.exact, seconds=choice.seconds, progress=partial(progress, "suppression"))
+    return Problem(tables, found.values, found.signed, marks, candidates, costs, attacks, choice.known_within)
 
 
 def _cell_documents(

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-from scipy.optimize import linprog
+from scipy.optimize import OptimizeResult, linprog
 from scipy.sparse import csr_array, hstack
 from scipy.sparse.csgraph import connected_components
 
@@ -86,11 +86,8 @@ class Limits:
         if np.isinf(share):
             return self
         within = share * np.abs(values)
-        return Limits(
-            np.where(suppressed, np.maximum(self.lower, values - within), self.lower),
-            np.where(suppressed, np.minimum(self.upper, values + within), self.upper),
-            self.floor,
-        )
+        lower = np.where(suppressed, np.maximum(self.lower, values - within), self.lower)
+        return Limits(lower, np.where(suppressed, np.minimum(self.upper, values + within), self.upper), self.floor)
 
     def rooms(self, table: Floats) -> Rooms:
         """How far cells may move from a table that agrees with what is published."""
@@ -119,6 +116,12 @@ class Attack:
     sense: int
     reach: float
     intruder: Intruder = OUTSIDER
+
+
+def cheapest_sums(costs: Floats, equations: csr_array, low: Floats, high: Floats) -> OptimizeResult:
+    """Numbers of least cost between bounds that add up: their product with the equations is 0."""
+    sums = {"A_eq": equations, "b_eq": np.zeros(equations.shape[0])} if equations.shape[0] else {}
+    return linprog(costs, **sums, bounds=np.stack([low, high], axis=1), method="highs")
 
 
 @dataclass(frozen=True, eq=False)
@@ -187,13 +190,7 @@ class Suppressed:
                 low[target] = max(low[target], -1.0)
         costs = np.zeros(len(cells))
         costs[target] = -float(sense)
-        found = linprog(
-            costs,
-            A_eq=matrix if len(rows) else None,
-            b_eq=np.zeros(len(rows)) if len(rows) else None,
-            bounds=np.stack([low, high], axis=1),
-            method="highs",
-        )
+        found = cheapest_sums(costs, matrix, low, high)
         if found.status == 3 or (found.x is None and not capped):
             return replace(UNMOVED, reach=np.inf)
         if found.x is None:
@@ -227,15 +224,9 @@ def minimum_move(matrix: csr_array, cells: Integers, rooms: Rooms, prices: Float
     if (up if attack.sense > 0 else down)[target] < attack.reach * (1 - TOLERANCE):
         return None
     # Two unknowns a cell: how far it moves up, and how far down. The target moves by its reach, in its sense alone.
-    bounds = np.stack([np.zeros(2 * n), np.concatenate([up, down]) / attack.reach], axis=1)
-    bounds[[target, target + n]] = [[1.0, 1.0], [0.0, 0.0]] if attack.sense > 0 else [[0.0, 0.0], [1.0, 1.0]]
-    found = linprog(
-        np.tile(prices / prices.max(), 2),
-        A_eq=hstack([matrix, -matrix], format="csr") if matrix.shape[0] else None,
-        b_eq=np.zeros(matrix.shape[0]) if matrix.shape[0] else None,
-        bounds=bounds,
-        method="highs",
-    )
+    low, high = np.zeros(2 * n), np.concatenate([up, down]) / attack.reach
+    low[[target, target + n]] = high[[target, target + n]] = (1.0, 0.0) if attack.sense > 0 else (0.0, 1.0)
+    found = cheapest_sums(np.tile(prices / prices.max(), 2), hstack([matrix, -matrix], format="csr"), low, high)
     if found.x is None:
         return None
     moves = found.x[:n] - found.x[n:]

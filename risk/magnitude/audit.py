@@ -12,22 +12,13 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from scipy.optimize import linprog
 
 from gemel.common.errors import parameter
-from gemel.common.progress import Progress, StageProgress
+from gemel.common.progress import Progress, StageProgress, silent
 from gemel.risk.arrays import Floats, Integers, Mask, finite
-from gemel.risk.magnitude.attacks import Attack, Limits, Suppressed, Witnesses
+from gemel.risk.magnitude.attacks import Attack, Limits, Suppressed, Witnesses, cheapest_sums
 from gemel.risk.magnitude.rules import Contributions
 from gemel.risk.magnitude.tables import LinkedTables
-
-
-@dataclass(frozen=True)
-class Breach:
-    """An attack that comes closer than it may."""
-
-    attack: Attack
-    reach: float  # how far its bound lies from the true value
 
 
 def feasible_table(tables: LinkedTables, limits: Limits) -> Floats:
@@ -39,25 +30,18 @@ def feasible_table(tables: LinkedTables, limits: Limits) -> Floats:
     scale = float(np.abs(limits.upper[bounded]).max(initial=0.0)) or 1.0
     # Values that differ by what double precision adds up to are the same.
     slack = 1e-9 * scale
-    found = linprog(
-        np.zeros(tables.n_cells),
-        A_eq=tables.equations,
-        b_eq=np.zeros(tables.equations.shape[0]),
-        bounds=np.stack([(limits.lower - slack) / scale, (limits.upper + slack) / scale], axis=1),
-        method="highs",
-    )
+    low, high = (limits.lower - slack) / scale, (limits.upper + slack) / scale
+    found = cheapest_sums(np.zeros(tables.n_cells), tables.equations, low, high)
     if found.x is None:
-        raise parameter(
-            "published table",
-            "no table agrees with all published values: they do not add up",
-            remedy="check its totals; give --rounding if values were rounded, --signed if some may be negative",
-        )
+        what = "no table agrees with all published values: they do not add up"
+        remedy = "check its totals; give --rounding if values were rounded, --signed if some may be negative"
+        raise parameter("published table", what, remedy=remedy)
     table: Floats = np.clip(found.x * scale, limits.lower, limits.upper)
     return table
 
 
 def exact_bounds(
-    pattern: Suppressed, table: Floats, cells: Integers, progress: StageProgress = lambda fraction: None
+    pattern: Suppressed, table: Floats, cells: Integers, progress: StageProgress = silent
 ) -> tuple[Floats, Floats]:
     """What an outsider knows of cells: the smallest and the largest value that each can have.
 
@@ -75,14 +59,14 @@ def exact_bounds(
     return lower, upper
 
 
-def breaches(pattern: Suppressed, attacks: Sequence[Attack]) -> list[Breach]:
-    """The attacks that succeed, each with how far its bound is from the truth."""
+def breaches(pattern: Suppressed, attacks: Sequence[Attack]) -> list[tuple[Attack, float]]:
+    """The attacks that come closer than they may, each with how far its bound is from the truth."""
     witnesses = Witnesses()
     found = []
     for attack in attacks:
         if witnesses.withstands(pattern, attack) is None:
             moved = pattern.moved(attack.cell, attack.sense, attack.reach, attack.intruder, capped=True)
-            found.append(Breach(attack, moved.reach))
+            found.append((attack, moved.reach))
     return found
 
 
@@ -102,11 +86,7 @@ class PublishedValues:
 
 
 def assess_published(
-    tables: LinkedTables,
-    published: PublishedValues,
-    *,
-    signed: bool = False,
-    progress: Progress = lambda stage, fraction: None,
+    tables: LinkedTables, published: PublishedValues, *, signed: bool = False, progress: Progress = silent
 ) -> dict[str, Any]:
     """What an outsider gets back of a published table, without the records behind it."""
     limits = Limits.of(published.values, published.suppressed, signed=signed, rounding=published.rounding)
@@ -138,9 +118,6 @@ def require_true(found: Contributions, published: PublishedValues) -> None:
     allowed = published.rounding / 2 + 1e-6 * np.maximum(1.0, found.sizes)
     wrong = int((np.abs(published.values - found.values)[shown] > allowed[shown]).sum())
     if wrong:
-        raise parameter(
-            "published table",
-            "published values are not those of the records",
-            f"{wrong} of {int(shown.sum())} that differ",
-            "give --rounding if they were rounded, and the same --value, --weights and levels as were used",
-        )
+        got = f"{wrong} of {int(shown.sum())} that differ"
+        remedy = "give --rounding if they were rounded, and the same --value, --weights and levels as were used"
+        raise parameter("published table", "published values are not those of the records", got, remedy)

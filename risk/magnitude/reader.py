@@ -62,22 +62,14 @@ def read_tables(
     if unit is not None:
         blank = int(frame[unit].cast(pl.String).fill_null("").str.strip_chars().eq("").sum())
         if blank:
-            raise _wrong(
-                "records do not say whose they are",
-                where=f"{records}, column {unit}",
-                got=f"{blank} without a unit",
-                remedy="give each a unit, or leave --unit out: every record is then a contributor",
-            )
+            got = f"{blank} without a unit"
+            remedy = "give each a unit, or leave --unit out: every record is then a contributor"
+            raise _wrong("records do not say whose they are", where=f"{records}, column {unit}", got=got, remedy=remedy)
         whose = frame[unit].cast(pl.String).rank("dense").cast(pl.Int64).to_numpy()
     linked = LinkedTables.of(classifications, tables)
-    found = contributions(
-        linked,
-        np.stack(nodes, axis=1),
-        _numbers(frame, value, records),
-        whose,
-        None if weights is None else _numbers(frame, weights, records),
-    )
-    return MagnitudeTables(linked, found, len(frame))
+    amounts = _numbers(frame, value, records)
+    each = None if weights is None else _numbers(frame, weights, records)
+    return MagnitudeTables(linked, contributions(linked, np.stack(nodes, axis=1), amounts, whose, each), len(frame))
 
 
 def read_hierarchies(paths: Sequence[Path]) -> dict[str, dict[str, str]]:
@@ -86,21 +78,15 @@ def read_hierarchies(paths: Sequence[Path]) -> dict[str, dict[str, str]]:
     for path in paths:
         frame = read_records(path)
         if len(frame.columns) != 2 or frame.columns[1] != "parent":
-            raise _wrong(
-                "a hierarchy has two columns: the variable, with a level in each row, and `parent`",
-                where=str(path),
-                got=", ".join(frame.columns),
-            )
+            what = "a hierarchy has two columns: the variable, with a level in each row, and `parent`"
+            raise _wrong(what, where=str(path), got=", ".join(frame.columns))
         levels = [text.strip() for text in frame.to_series(0).cast(pl.String).fill_null("").to_list()]
         above = [text.strip() for text in frame["parent"].cast(pl.String).fill_null("").to_list()]
         twice = len(levels) - len(set(levels))
         if twice:
-            raise _wrong(
-                "a level adds up to one level only",
-                where=str(path),
-                got=f"{twice} in more than one row",
-                remedy="two ways of adding up are two variables, in two tables: --by once for each",
-            )
+            got = f"{twice} in more than one row"
+            remedy = "two ways of adding up are two variables, in two tables: --by once for each"
+            raise _wrong("a level adds up to one level only", where=str(path), got=got, remedy=remedy)
         found[frame.columns[0]] = {level: parent or TOTAL for level, parent in zip(levels, above, strict=True)}
     return found
 
@@ -115,31 +101,23 @@ def read_published(path: Path, tables: LinkedTables, *, rounding: float = 0.0) -
         codes = [numbers.get(level, -1) for level in frame[c.name].to_list()]
         strange = sum(code < 0 for code in codes)
         if strange:
-            raise _wrong(
-                f"the table has levels of {c.name} that the records do not have",
-                where=str(path),
-                got=f"{strange} rows of them",
-                remedy="name levels as in the records, and sums `Total` or as in the hierarchy",
-            )
+            what = f"the table has levels of {c.name} that the records do not have"
+            remedy = "name levels as in the records, and sums `Total` or as in the hierarchy"
+            raise _wrong(what, where=str(path), got=f"{strange} rows of them", remedy=remedy)
         nodes.append(np.asarray(codes, dtype=np.int64))
     stacked = np.stack(nodes, axis=1)
     cells = tables.number(stacked)
     inside = cells < tables.n_cells
     known = np.minimum(cells, tables.n_cells - 1)
     if not (inside & (tables.cells[known] == stacked).all(axis=1)).all():
-        raise _wrong(
-            "the table has rows that are no cell of the tables named by --by",
-            where=str(path),
-            remedy="name every published table by a --by of its own",
-        )
+        what = "the table has rows that are no cell of the tables named by --by"
+        raise _wrong(what, where=str(path), remedy="name every published table by a --by of its own")
     if len(np.unique(cells)) < len(cells):
         raise _wrong("a cell appears twice", where=str(path))
     if not (~tables.inner[cells]).any():
-        raise _wrong(
-            "the table has no totals: nothing binds what is withheld, and there is nothing to audit",
-            where=str(path),
-            remedy="add the rows of its totals, with the level `Total`, if they are published anywhere",
-        )
+        what = "the table has no totals: nothing binds what is withheld, and there is nothing to audit"
+        remedy = "add the rows of its totals, with the level `Total`, if they are published anywhere"
+        raise _wrong(what, where=str(path), remedy=remedy)
     values = np.where(tables.inner, 0.0, np.nan)
     values[cells] = frame["value"].to_numpy()
     return PublishedValues(values, rounding)
@@ -186,11 +164,8 @@ def _published(path: Path, variables: Sequence[str]) -> pl.DataFrame:
     numbers = text.cast(pl.Float64, strict=False)
     wrong = int((numbers.is_null() & text.is_not_null()).sum())
     if wrong:
-        raise _wrong(
-            "a published value is a number, or empty where it is withheld",
-            where=f"{path}, column value",
-            got=f"{wrong} that are neither",
-        )
+        what = "a published value is a number, or empty where it is withheld"
+        raise _wrong(what, where=f"{path}, column value", got=f"{wrong} that are neither")
     levels = [frame[v].cast(pl.String).fill_null("").str.strip_chars() for v in variables]
     levels = [column.set(column == "", TOTAL) for column in levels]
     return pl.DataFrame([*levels, numbers.fill_null(float("nan")).alias("value")])
@@ -198,20 +173,13 @@ def _published(path: Path, variables: Sequence[str]) -> pl.DataFrame:
 
 def _numbers(frame: pl.DataFrame, column: str, records: RecordTable) -> Floats:
     found = frame[column].cast(pl.Float64, strict=False)
-    missing = found.null_count()
+    missing, where = found.null_count(), f"{records}, column {column}"
     if missing == len(found) and missing:
-        raise _wrong(
-            "the column has no number",
-            where=f"{records}, column {column}",
-            remedy="name a numeric column; a decimal point, no thousands separators",
-        )
+        remedy = "name a numeric column; a decimal point, no thousands separators"
+        raise _wrong("the column has no number", where=where, remedy=remedy)
     if missing:
-        raise _wrong(
-            "every record needs a number",
-            where=f"{records}, column {column}",
-            got=f"{missing} records without one",
-            remedy="leave those records out, or give them a number",
-        )
+        got, remedy = f"{missing} records without one", "leave those records out, or give them a number"
+        raise _wrong("every record needs a number", where=where, got=got, remedy=remedy)
     return found.to_numpy()
 
 

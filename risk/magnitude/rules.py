@@ -15,7 +15,6 @@ weight, and its amount is its weighted sum divided by that weight: fewer and lar
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 
@@ -86,13 +85,10 @@ def contributions(
     kept = weights > 0
     nodes, values, units, weights = nodes[kept], values[kept], units[kept], weights[kept]
     if not len(values):
-        raise GemelError(
-            ErrorCode.EMPTY_SOURCE,
-            "no record counts towards the tables",
-            where="records",
-            got=f"{len(kept)} records, all of weight 0" if len(kept) else "none",
-            remedy="give the people or units that each record stands for as its weight" if len(kept) else "",
-        )
+        what = "no record counts towards the tables"
+        got = f"{len(kept)} records, all of weight 0" if len(kept) else "none"
+        remedy = "give the people or units that each record stands for as its weight" if len(kept) else ""
+        raise GemelError(ErrorCode.EMPTY_SOURCE, what, where="records", got=got, remedy=remedy)
     distinct, own = np.unique(units, return_inverse=True)
     key, record = _memberships(tables, nodes)
     pair = key * len(distinct) + own[record]
@@ -109,15 +105,10 @@ def contributions(
     order = np.lexsort((unit, -amounts, cell))
     order = order[counted[order]]
     start = np.searchsorted(cell[order], np.arange(tables.n_cells + 1))
-    return Contributions(
-        np.asarray(np.bincount(cell, sums, tables.n_cells), dtype=np.float64),
-        np.asarray(np.bincount(cell[counted], np.abs(sums)[counted], tables.n_cells), dtype=np.float64),
-        start,
-        distinct[unit[order]],
-        copies[order],
-        amounts[order],
-        bool((values < 0).any()),
-    )
+    totals = np.bincount(cell, sums, tables.n_cells).astype(np.float64)
+    sizes = np.bincount(cell[counted], np.abs(sums)[counted], tables.n_cells).astype(np.float64)
+    signed = bool((values < 0).any())
+    return Contributions(totals, sizes, start, distinct[unit[order]], copies[order], amounts[order], signed)
 
 
 def _memberships(tables: LinkedTables, nodes: Integers) -> tuple[Integers, Integers]:
@@ -145,19 +136,12 @@ def _check_contributions(values: Floats, weights: Floats) -> None:
     for name, column in (("values", values), ("weights", weights)):
         wrong = int((~np.isfinite(column)).sum())
         if wrong:
-            raise parameter(
-                name,
-                f"{name} must be finite numbers",
-                f"{wrong} that are not",
-                "leave those records out, or give them a number",
-            )
+            what = f"{name} must be finite numbers"
+            raise parameter(name, what, f"{wrong} that are not", "leave those records out, or give them a number")
     negative = int((weights < 0).sum())
     if negative:
-        raise parameter(
-            "weights",
-            "a sampling weight is how many units a record stands for, and cannot be negative",
-            f"{negative} below 0",
-        )
+        what = "a sampling weight is how many units a record stands for, and cannot be negative"
+        raise parameter("weights", what, f"{negative} below 0")
 
 
 # All but the minimum frequency are one question. Contributors who together have `own` subtract it from the cell's
@@ -166,26 +150,10 @@ def _check_contributions(values: Floats, weights: Floats) -> None:
 # itself is too close, and the cell is a primary suppression, with the reach as its protection level (Hundepool et
 # al., table 4.5 of the handbook). So the same function says which cells are risky, how far they must be protected,
 # and what others who know more or less must still be left with.
-
-
-class Rule(Protocol):
-    @property
-    def label(self) -> str:
-        """The rule with its parameters."""
-
-    @property
-    def others(self) -> int:
-        """Contributors in the coalition that the rule is on guard against, the largest but one and those after it."""
-
-    def reach(self, size: Floats, own: Floats, largest: Floats) -> Floats:
-        """How far above a cell's size its estimate must reach; not above 0 where it need not reach beyond it.
-
-        `size`, `own`, `largest` (float64): of each cell: the sum of all contributions, the attackers' part in it, the
-        largest contribution of others.
-        """
-
-    def applies(self, counts: Integers) -> Mask:
-        """Which cells the rule can find risky, by their number of contributors."""
+#
+# A rule has a `label` with its parameters; `others`, the contributors in the coalition that it is on guard against, the
+# largest but one and those after it; `applies`, the cells that it can find risky by their number of contributors; and
+# the `reach` above each cell's size, of which the attackers have `own` and the `largest` contribution is of others.
 
 
 @dataclass(frozen=True)
@@ -248,11 +216,8 @@ class PriorPosterior:
     def __post_init__(self) -> None:
         _check("p % rule" if self.q == 100 else "pq rule", p=self.p, q=self.q, coalition=self.coalition)
         if self.p >= self.q:
-            raise parameter(
-                "p % rule" if self.q == 100 else "pq rule",
-                "p must be below q: what is known within q per cent before cannot be kept from within more",
-                f"p {self.p:g}, q {self.q:g}",
-            )
+            what = "p must be below q: what is known within q per cent before cannot be kept from within more"
+            raise parameter("p % rule" if self.q == 100 else "pq rule", what, f"p {self.p:g}, q {self.q:g}")
 
     @property
     def label(self) -> str:
@@ -269,6 +234,9 @@ class PriorPosterior:
     def reach(self, size: Floats, own: Floats, largest: Floats) -> Floats:
         rest = np.maximum(0.0, size - own - largest)  # rounded weights may make more contributors than the cell has
         return np.asarray(self.p / self.q * largest - rest)
+
+
+Rule = MinimumFrequency | Dominance | PriorPosterior
 
 
 @dataclass(frozen=True, eq=False)

@@ -19,14 +19,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import Bounds as Box
-from scipy.optimize import LinearConstraint, milp
+from scipy.optimize import LinearConstraint
 from scipy.sparse import csr_array
 
-from gemel.common.progress import StageProgress
+from gemel.common.progress import StageProgress, silent
 from gemel.risk.arrays import Floats, Mask
 from gemel.risk.magnitude.attacks import TOLERANCE, Attack, Limits, Moved, Rooms, Suppressed, Witnesses, minimum_move
 from gemel.risk.magnitude.tables import LinkedTables
+from gemel.risk.whole_programmes import cheapest
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,11 +76,7 @@ class Suppression:
 
 
 def suppress(
-    problem: Problem,
-    *,
-    exact: bool | None = None,
-    seconds: float = 60.0,
-    progress: StageProgress = lambda fraction: None,
+    problem: Problem, *, exact: bool | None = None, seconds: float = 60.0, progress: StageProgress = silent
 ) -> Suppression:
     """Choose the cells to withhold.
 
@@ -101,7 +97,7 @@ def suppress(
 
 
 def heuristic(
-    problem: Problem, witnesses: Witnesses, progress: StageProgress = lambda fraction: None
+    problem: Problem, witnesses: Witnesses, progress: StageProgress = silent
 ) -> tuple[Mask, list[Attack], list[Attack]]:
     """Cells whose suppression withstands all attacks, by one linear programme for each attack that still succeeds.
 
@@ -169,7 +165,6 @@ def _cutting_planes(
 ) -> tuple[Mask | None, float]:
     """The cheapest choice, or None when time ran out, and a cost that no choice is below."""
     ends = time.monotonic() + seconds
-    n = problem.tables.n_cells
     scale = max(problem.cost(start), 1e-300)
     costs = np.where(problem.primary, 0.0, problem.costs) / scale
     upper = np.where(problem.primary | problem.candidates, 1.0, 0.0)
@@ -184,14 +179,8 @@ def _cutting_planes(
         left = ends - time.monotonic()
         if left <= 0:
             return None, bound * scale
-        options = {"mip_rel_gap": 0.0} | ({"time_limit": left} if np.isfinite(left) else {})
-        found = milp(
-            costs,
-            constraints=rows,
-            bounds=Box(problem.primary.astype(float), upper),
-            integrality=np.ones(n),
-            options=options,
-        )
+        limit = left if np.isfinite(left) else None
+        found = cheapest(costs, rows, problem.primary.astype(float), upper, limit)
         if found.status != 0:
             if found.mip_dual_bound is not None and np.isfinite(found.mip_dual_bound):
                 bound = max(bound, float(found.mip_dual_bound))
@@ -212,20 +201,13 @@ def _cutting_planes(
 def _no_lone_cell(problem: Problem, attacks: Sequence[Attack]) -> tuple[csr_array, Floats]:
     """A withheld cell that is alone in some sum can be worked out from it: another one of that sum is withheld, too."""
     equations = csr_array(np.abs(problem.tables.equations))
-    rows, columns, signs = [], [], []
     needed = problem.candidates & ~problem.primary
     needed[[attack.cell for attack in attacks]] = True
-    count = 0
-    for k in range(equations.shape[0]):
-        members = equations.indices[equations.indptr[k] : equations.indptr[k + 1]]
-        for cell in members.tolist():
-            if not needed[cell]:
-                continue
-            rows += [count] * len(members)
-            columns += members.tolist()
-            signs += [-1.0 if c == cell else 1.0 for c in members.tolist()]
-            count += 1
-    return csr_array((signs, (rows, columns)), shape=(count, problem.tables.n_cells)), np.zeros(count)
+    parts = equations.tocoo()
+    lone, cell = parts.row[needed[parts.col]], parts.col[needed[parts.col]]
+    shape = len(cell), problem.tables.n_cells
+    itself = csr_array((np.full(len(cell), 2.0), (np.arange(len(cell)), cell)), shape=shape)
+    return csr_array(equations[lone] - itself), np.zeros(len(cell))
 
 
 def _refuting_cuts(problem: Problem, attacks: Sequence[Attack], witnesses: Witnesses, chosen: Mask) -> list[Floats]:

@@ -32,20 +32,14 @@ class Classification:
         """The tree over the levels that records have."""
         parents = {} if parents is None else parents
         if TOTAL in levels or TOTAL in parents:
-            raise parameter(
-                f"variable {name!r}",
-                f"a level is called {TOTAL!r}, as the sum over all levels is",
-                remedy="rename it in the records, or leave those records out",
-            )
+            what = f"a level is called {TOTAL!r}, as the sum over all levels is"
+            raise parameter(f"variable {name!r}", what, remedy="rename it in the records, or leave those records out")
         inner = set(parents.values()) - {TOTAL}
         wrong = len(inner & set(levels))
         if wrong:
-            raise parameter(
-                f"variable {name!r}",
-                "records have levels that other levels add up to",
-                f"{wrong} such level{'' if wrong == 1 else 's'}",
-                "give those records a level below, or take the level out of the hierarchy",
-            )
+            got = f"{wrong} such level{'' if wrong == 1 else 's'}"
+            remedy = "give those records a level below, or take the level out of the hierarchy"
+            raise parameter(f"variable {name!r}", "records have levels that other levels add up to", got, remedy)
         # Only what lies above a level of the records is a row of the table.
         above: dict[str, str] = {}
         for level in levels:
@@ -55,11 +49,8 @@ class Classification:
                 node = above[node]
                 steps += 1
                 if steps > len(parents) + 1:
-                    raise parameter(
-                        f"variable {name!r}",
-                        "the hierarchy has a cycle: a level adds up, by way of others, to itself",
-                        remedy="let every level lead to the total",
-                    )
+                    what = "the hierarchy has a cycle: a level adds up, by way of others, to itself"
+                    raise parameter(f"variable {name!r}", what, remedy="let every level lead to the total")
         nodes = (TOTAL, *dict.fromkeys([*levels, *above]))
         numbers = {node: k for k, node in enumerate(nodes)}
         return cls(name, nodes, (-1, *(numbers[above[node]] for node in nodes[1:])))
@@ -96,20 +87,12 @@ class LinkedTables:
     def __post_init__(self) -> None:
         for table in self.tables:
             if not 1 <= len(table) <= 3 or len(set(table)) < len(table):
-                raise parameter(
-                    "tables",
-                    "a table has one to three different variables",
-                    str(len(table)),
-                    "make tables of fewer variables: linked tables are protected together",
-                )
+                remedy = "make tables of fewer variables: linked tables are protected together"
+                raise parameter("tables", "a table has one to three different variables", str(len(table)), remedy)
         size = sum(int(np.prod([len(self.classifications[v].nodes) for v in table])) for table in self.tables)
         if size > LARGEST:
-            raise parameter(
-                "tables",
-                f"the tables may have {LARGEST:,} cells",
-                f"{size:,}",
-                "merge levels, or make tables of fewer variables",
-            )
+            what = f"the tables may have {LARGEST:,} cells"
+            raise parameter("tables", what, f"{size:,}", "merge levels, or make tables of fewer variables")
         rows = []
         for table in self.tables:
             grid = np.indices([len(self.classifications[v].nodes) for v in table]).reshape(len(table), -1).T
@@ -176,8 +159,5 @@ class LinkedTables:
 
     def described(self, cell: int) -> dict[str, str]:
         """A cell in words: its level of each variable that is not summed out; none for the grand total."""
-        return {
-            c.name: c.nodes[k]
-            for c, k in zip(self.classifications, self.cells[cell], strict=True)
-            if c.nodes[k] != TOTAL
-        }
+        nodes = zip(self.classifications, self.cells[cell], strict=True)
+        return {c.name: c.nodes[k] for c, k in nodes if c.nodes[k] != TOTAL}

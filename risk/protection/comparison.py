@@ -41,17 +41,16 @@ def moments(name: str, before: Floats, after: Floats) -> dict[str, Any]:
     }
 
 
-def correlations(before: Floats, after: Floats) -> list[tuple[int, int, float, float]]:
+def correlations(names: Sequence[str], before: Floats, after: Floats) -> list[dict[str, Any]]:
     """Correlation of every pair of columns before and after, over the records with both numbers."""
     found = []
-    for i, j in combinations(range(before.shape[1]), 2):
+    for pair in combinations(range(len(names)), 2):
         own = []
         for x in (before, after):
-            there = ~np.isnan(x[:, [i, j]]).any(axis=1)
-            a, b = x[there, i], x[there, j]
+            a, b = x[~np.isnan(x[:, pair]).any(axis=1)][:, pair].T
             flat = len(a) < 2 or a.std() == 0 or b.std() == 0
             own.append(float("nan") if flat else float(np.corrcoef(a, b)[0, 1]))
-        found.append((i, j, own[0], own[1]))
+        found.append({"names": [names[i] for i in pair], "before": own[0], "after": own[1]})
     return found
 
 
@@ -182,12 +181,10 @@ def utility_of(
     """Moments, correlations, two-way tables and regression coefficients before and after."""
     keys = {h.name: q for q, h in enumerate(original.hierarchies) if whole_numbers(h.levels[0]) is not None}
     nodes = (0,) * len(chosen.node), chosen.node  # the original is as it was; later a group is the middle of its values
+    shown = np.zeros_like(chosen.suppressed)
     files = [
         _File(without_missing_texts(source, request.missing_values), own, keys, chosen.node, hidden)
-        for source, own, hidden in (
-            (frame, original, np.zeros_like(chosen.suppressed)),
-            (changed, table, chosen.suppressed),
-        )
+        for source, own, hidden in ((frame, original, shown), (changed, table, chosen.suppressed))
     ]
     names = [*keys, *dict.fromkeys(n for n in (*request.methods.numeric, *request.numbers) if n not in keys)]
     before, after = (
@@ -196,9 +193,7 @@ def utility_of(
     )
     found: dict[str, Any] = {
         "moments": [moments(name, before[:, i], after[:, i]) for i, name in enumerate(names)],
-        "correlations": [
-            {"names": [names[i], names[j]], "before": a, "after": b} for i, j, a, b in correlations(before, after)
-        ],
+        "correlations": correlations(names, before, after),
         "tables": two_way_distances(original, table, chosen.node, chosen.suppressed),
         "coefficients": [],
         "terms_left_out": [],

@@ -118,12 +118,8 @@ def hierarchy_of_rows(name: str, rows: Sequence[Sequence[str]], values: Sequence
         raise _wrong("groups contain each other in a cycle", where, circle, remedy)
     lacking = [v for v in values if v not in place]
     if lacking:
-        raise _wrong(
-            "values of the file are in no row",
-            where,
-            f"{len(lacking)} of {len(values)} values without a row",
-            "add a row for each value that the column has; a missing value needs none",
-        )
+        what, got = "values of the file are in no row", f"{len(lacking)} of {len(values)} values without a row"
+        raise _wrong(what, where, got, "add a row for each value that the column has; a missing value needs none")
     return Hierarchy.of_levels(name, [[rows[place[v] - 2][level] for v in values] for level in range(width)])
 
 

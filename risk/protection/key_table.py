@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -104,7 +105,7 @@ def cell_frequencies(cells: Codes, counts: Counts, sizes: Sequence[int] | Counts
     Each row stands for `counts` records.
     """
     levels = [int(s) for s in sizes]
-    own, sums, which = tally(cells, [range(s) for s in levels], counts)  # type: ignore[misc]
+    own, sums, which = tally(cells, [range(s) for s in levels], counts)
     if missing == "level" or (own >= 0).all():
         return sums[which]
     return agreeing(own, own, sums, levels)[which]
@@ -132,12 +133,11 @@ Joints = Mapping[int, Floats]
 
 def level_losses(table: KeyTable, joints: Joints | None = None) -> list[list[float]]:
     """Bits a record that each key loses at each level; a missing value has nothing to lose."""
-    n = len(table.codes)
-    lost = [
-        [float((counts * bits).sum()) / n for bits in _bits(table, q, joints)]
-        for q, counts in enumerate(table.value_counts)
-    ]
-    return [[float(v) for v in np.maximum.accumulate(own)] for own in lost]
+    found = []
+    for q, counts in enumerate(table.value_counts):
+        lost = [float((counts * bits).sum()) / len(table.codes) for bits in _bits(table, q, joints)]
+        found.append(list(accumulate(lost, max)))
+    return found
 
 
 def suppression_losses(table: KeyTable, node: Node, suppressed: Mask, joints: Joints | None = None) -> list[float]:

@@ -20,8 +20,7 @@ from numba import njit
 
 from gemel.common.errors import parameter
 from gemel.risk.arrays import Codes, Floats, Integers, Mask
-from gemel.risk.identification.coding import Counts, Missing, agreeing
-from gemel.risk.models.counts import distinct_rows
+from gemel.risk.identification.coding import Counts, Missing, agreeing, tally
 from gemel.risk.protection.key_table import cell_frequencies
 
 _GIVEN_BACK = 4 * 10**9  # comparisons of records to which values are given back
@@ -90,6 +89,7 @@ def _subsets(sizes: Sequence[int] | Counts, weights: Floats) -> list[list[int]]:
 
 def _by_any(codes: Codes, sizes: Sequence[int] | Counts, k: Integers, weights: Floats, mask: Mask) -> None:
     levels = [int(s) for s in sizes]
+    values = [range(n) for n in levels]
     now = codes.copy()
     f = cell_frequencies(now, np.ones(len(now), dtype=np.int64), sizes, "any")
     left = np.flatnonzero(f < k)
@@ -102,10 +102,10 @@ def _by_any(codes: Codes, sizes: Sequence[int] | Counts, k: Integers, weights: F
         rows = now[candidates].copy()
         rows[:, subset] = -1
         # Combinations of the file, counted once a round: records are many more.
-        cells, counts = _distinct(now, levels)
-        after, which = _distinct_index(rows, levels)
+        cells, counts, _ = tally(now, values)
+        after, _, which = tally(rows, values)
         reached = agreeing(after, cells, counts, levels)[which]
-        _, cell = _distinct_index(now[candidates], levels)
+        _, _, cell = tally(now[candidates], values)
         order = np.lexsort((cell, f[candidates], which))
         ranked = candidates[order]
         chosen = ranked[_chosen(which[order], cell[order], f[ranked], reached[order], k[ranked])]
@@ -117,9 +117,9 @@ def _by_any(codes: Codes, sizes: Sequence[int] | Counts, k: Integers, weights: F
         mask[place] = True
         left = np.setdiff1d(left, chosen, assume_unique=True)
         if len(left):
-            own, at = _distinct_index(now[left], levels)
-            gained = agreeing(own, *_distinct(now[chosen], levels), levels)
-            f[left] += (gained - agreeing(own, *_distinct(before, levels), levels))[at]
+            own, _, at = tally(now[left], values)
+            gained, lost = (agreeing(own, *tally(rows, values)[:2], levels) for rows in (now[chosen], before))
+            f[left] += (gained - lost)[at]
             left = left[f[left] < k[left]]
 
 
@@ -185,7 +185,7 @@ def _restored(now: Codes, codes: Codes, f: Counts, k: Counts, rows: Counts, keys
 
 def _by_level(codes: Codes, sizes: Sequence[int] | Counts, k: int, weights: Floats) -> Mask:
     now = codes.copy()
-    levels = [int(s) for s in sizes]
+    values = [range(int(s)) for s in sizes]
     ones = np.ones(len(now), dtype=np.int64)
     left = np.flatnonzero(cell_frequencies(now, ones, sizes, "level") < k)
     subsets = _subsets(sizes, weights)
@@ -197,7 +197,7 @@ def _by_level(codes: Codes, sizes: Sequence[int] | Counts, k: int, weights: Floa
         there = np.ones(len(now), dtype=bool)
         there[left] = False
         both = np.concatenate([rows, now[there]])
-        _, which = _distinct_index(both, levels)
+        _, _, which = tally(both, values)
         company = np.bincount(which)[which[: len(left)]]
         moved = company >= k
         now[left[moved]] = rows[moved]
@@ -215,13 +215,3 @@ def _by_level(codes: Codes, sizes: Sequence[int] | Counts, k: int, weights: Floa
             short -= len(taken)
             f = cell_frequencies(now, ones, sizes, "level")
     return (now < 0) & (codes >= 0)
-
-
-def _distinct_index(rows: Codes, levels: Sequence[int]) -> tuple[Codes, Counts]:
-    first, which = distinct_rows(rows + 1, [n + 1 for n in levels])
-    return rows[first], which
-
-
-def _distinct(rows: Codes, levels: Sequence[int]) -> tuple[Codes, Counts]:
-    cells, which = _distinct_index(rows, levels)
-    return cells, np.bincount(which, minlength=len(cells)).astype(np.int64)

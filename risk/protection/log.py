@@ -19,29 +19,21 @@ from gemel.risk.identification.coding import text_of
 from gemel.risk.identification.key_file import KeyFile
 from gemel.risk.protection.candidate import Candidate
 from gemel.risk.protection.changes import Change
-from gemel.risk.protection.key_table import KeyTable
 from gemel.risk.protection.request import Request
 
 DOCUMENT, VERSION = "gemel-protection", 1
 
 
 def log_of(
-    frame: pl.DataFrame,
-    request: Request,
-    table: KeyTable,
-    chosen: Candidate,
-    changes: Sequence[Change],
-    decision: Mapping[str, Any],
+    frame: pl.DataFrame, request: Request, chosen: Candidate, changes: Sequence[Change], decision: Mapping[str, Any]
 ) -> dict[str, Any]:
     """The log of a file that is published, with what judged it (`policy_decision`) but for the file before."""
     codebook = {}
-    for name in (n for n in request.keys if n in frame.columns):
-        column = text_of(frame[name], request.missing_values)
-        codebook[name] = {
-            "level": chosen.node[table.names.index(name)],
-            "categories": sorted(column.drop_nulls().unique().to_list()),
-            "missing_or_suppressed": column.null_count(),
-        }
+    for name, level in zip(request.keys, chosen.node, strict=True):
+        if name in frame.columns:
+            column = text_of(frame[name], request.missing_values)
+            categories = sorted(column.drop_nulls().unique().to_list())
+            codebook[name] = {"level": level, "categories": categories, "missing_or_suppressed": column.null_count()}
     return {
         "document": DOCUMENT,
         "version": VERSION,

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from gemel.common.errors import parameter
-from gemel.common.progress import Progress
+from gemel.common.progress import Progress, silent
 from gemel.risk.arrays import Floats, Integers, Mask
 from gemel.risk.identification.individual_risk import expected_reciprocal_of_sampled
 from gemel.risk.identification.key_file import KeyFile
@@ -61,7 +61,7 @@ _MORE = 3  # times the frequency that meets a limit by the file alone, where the
 
 
 def candidates(
-    table: KeyTable, setting: Setting, aims: Sequence[Policy] = (), progress: Progress = lambda stage, fraction: None
+    table: KeyTable, setting: Setting, aims: Sequence[Policy] = (), progress: Progress = silent
 ) -> list[Candidate]:
     """Candidates for each share of records that may be left to suppression; those that come out alike once.
 
@@ -155,15 +155,8 @@ def minimal_change(found: Sequence[Candidate]) -> Candidate | None:
 
 def on_frontier(found: Sequence[Candidate]) -> list[bool]:
     """Whether no other candidate has both less loss and fewer expected correct matches."""
-    return [
-        not any(
-            o.loss <= c.loss
-            and o.risk.judged_matches <= c.risk.judged_matches
-            and (o.loss < c.loss or o.risk.judged_matches < c.risk.judged_matches)
-            for o in found
-        )
-        for c in found
-    ]
+    points = [(c.loss, c.risk.judged_matches) for c in found]
+    return [not any(o != c and o[0] <= c[0] and o[1] <= c[1] for o in points) for c in points]
 
 
 def _needed(setting: Setting, policy: Policy, n: int) -> int:

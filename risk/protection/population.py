@@ -62,8 +62,8 @@ class Population:
         else:
             own, theirs = table.at(node), table.at(node, self.cells)
         names = [range(size) for size in levels]
-        requested, _, which = tally(np.where(suppressed, -1, own).astype(np.int32), names)  # type: ignore[arg-type]
-        cells, counts, _ = tally(theirs, names, self.counts)  # type: ignore[arg-type]
+        requested, _, which = tally(np.where(suppressed, -1, own).astype(np.int32), names)
+        cells, counts, _ = tally(theirs, names, self.counts)
         return agreeing(requested, cells, counts, levels)[which]
 
     def risk(self, table: KeyTable, node: Node, suppressed: Mask, true: Codes) -> ExactRisk:

@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 
 from gemel.common.errors import ErrorCode, GemelError, parameter
-from gemel.common.progress import Progress
+from gemel.common.progress import Progress, silent
 from gemel.risk.arrays import Integers
 from gemel.risk.identification.individual_risk import check_weights
 from gemel.risk.lattice_search import Node
@@ -47,7 +47,7 @@ def protect(
     *,
     population: pl.DataFrame | None = None,
     frontier: bool = True,
-    progress: Progress = lambda stage, fraction: None,
+    progress: Progress = silent,
 ) -> Protected:
     request.check(frame.columns)
     searched = request.methods.searched
@@ -87,7 +87,7 @@ def protect(
     decision = policy_decision(request.policy, first, last, by_larger=limited.by_larger, certain=limited.certain)
     as_they_are = [c for c in published.columns if c not in (*request.keys, *request.methods.numeric)]
     identifying, hidden = _NEARLY_OWN * max(frame.height, 20), chosen.suppressed.mean(axis=0)
-    log = log_of(published, request, table, chosen, changes, decision)
+    log = log_of(published, request, chosen, changes, decision)
     report = {
         "log": log,
         "before": asdict(first),

@@ -170,13 +170,9 @@ class Request:
 def sampling_fraction(given: float | None, records: int, people: int | None) -> float:
     """The sampling fraction that is given, or that of the size of a population; PARAMETER for neither or both."""
     if (given is None) == (people is None):
-        raise parameter(
-            "--fraction, --population",
-            "the population says which fraction of it the file is"
-            if given is not None
-            else "a sampling fraction or the population is needed",
-            remedy="give one of the two",
-        )
+        both = "the population says which fraction of it the file is"
+        what = both if given is not None else "a sampling fraction or the population is needed"
+        raise parameter("--fraction, --population", what, remedy="give one of the two")
     if given is not None:
         return given
     return min(1.0, records / people) if people else 1.0

@@ -1,6 +1,6 @@
 """Protections of tables and records, each knowing its law P(published | true) and the bounds that follow from it.
 
-`Chain` composes them. Those that are optimisations solve to the optimum, or report the gap when time runs out.
+`Chain` composes them. Those that are optimisations solve to the optimum, or to the best found when time runs out.
 """
 
 from collections.abc import Callable

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -19,13 +20,11 @@ class Outcome:
     """A protected table.
 
     `table`: what is published, with its law; `also`: what is published or known along with it: margins that the scheme
-    keeps, for example; `gap`: relative gap to the optimum where the protection is an optimisation: 0 when solved, None
-    where there is nothing to optimise.
+    keeps, for example.
     """
 
     table: Published
     also: tuple[Published, ...] = ()
-    gap: float | None = None
 
 
 class Protection(ABC):
@@ -46,19 +45,15 @@ class Chain(Protection):
         outcome = Outcome(given)
         for step in self.steps:
             # What an earlier step made known is of its own output, which the next step hides.
-            made = step.protect(outcome.table, generator)
-            outcome = made if made.gap is not None else replace(made, gap=outcome.gap)
+            outcome = step.protect(outcome.table, generator)
         return outcome
 
 
 def require_exact(given: Published, what: str) -> None:
     """Raise unless every count of the table is the true one."""
     if not given.law.exact or given.intervals is not None or (given.counts < 0).any():
-        raise parameter(
-            f"table {given.name!r}",
-            f"{what} works on true counts, and this table is protected already",
-            remedy=f"put {what} first",
-        )
+        where, remedy = f"table {given.name!r}", f"put {what} first"
+        raise parameter(where, f"{what} works on true counts, and this table is protected already", "", remedy)
 
 
 @dataclass(frozen=True)
@@ -91,11 +86,8 @@ class Recoding(Protection):
         place = {label: i for i, label in enumerate(axis.labels)}
         listed = [label for group in self.groups.values() for label in group]
         if sorted(listed) != sorted(axis.labels):
-            raise parameter(
-                f"variable {self.variable!r}",
-                "a recoding must put every level in one group",
-                remedy=f"the levels are: {', '.join(axis.labels)}",
-            )
+            what = "a recoding must put every level in one group"
+            raise parameter(f"variable {self.variable!r}", what, remedy=f"the levels are: {', '.join(axis.labels)}")
         parts = [[place[label] for label in group] for group in self.groups.values()]
         counts = np.stack([np.take(given.counts, part, axis=number).sum(axis=number) for part in parts], axis=number)
         members = tuple(tuple(sorted(k for i in part for k in axis.members[i])) for part in parts)
@@ -145,14 +137,11 @@ class Swapping(Protection):
         strata = tuple(_axis(given, name) for name in self.within)
         variables = tuple(Variable(a.variable, a.labels) for a in given.axes)
         records = Table(variables, given.counts).records()
-        order = (
-            np.ravel_multi_index([records[:, a] for a in strata], [given.counts.shape[a] for a in strata])
-            if strata
-            else np.zeros(len(records), dtype=np.int64)
-        )
-        numbers = int(np.prod([given.counts.shape[a] for a in strata], dtype=np.int64))
+        everyone = np.zeros(len(records), dtype=np.int64)  # so that without strata there is one
+        shape = (1, *(given.counts.shape[a] for a in strata))
+        order = np.ravel_multi_index([everyone, *(records[:, a] for a in strata)], shape)
         taking_part = []
-        for number in range(numbers):
+        for number in range(math.prod(shape)):
             members = np.flatnonzero(order == number)
             chosen = generator.permutation(members)[: round(len(members) * self.fraction)]
             taking_part.append(len(chosen))
@@ -201,11 +190,8 @@ class Pram(Protection):
         theta = np.asarray(self.matrix, dtype=float)
         levels = given.counts.shape[axis]
         if theta.shape != (levels, levels) or (theta < 0).any() or not np.allclose(theta.sum(axis=1), 1.0):
-            raise parameter(
-                f"variable {self.variable!r}",
-                f"a PRAM matrix needs {levels} rows of {levels} probabilities, each row summing to 1",
-                f"shape {theta.shape}",
-            )
+            what = f"a PRAM matrix needs {levels} rows of {levels} probabilities, each row summing to 1"
+            raise parameter(f"variable {self.variable!r}", what, f"shape {theta.shape}")
         moved = np.moveaxis(given.counts, axis, 0)
         result = np.zeros_like(moved)
         for k in range(levels):
@@ -219,18 +205,16 @@ class Pram(Protection):
 
 def _axis(given: Published, name: str) -> int:
     if name not in given.names:
-        raise parameter(
-            f"table {given.name!r}", f"there is no variable {name!r}", remedy=f"use one of: {', '.join(given.names)}"
-        )
+        remedy = f"use one of: {', '.join(given.names)}"
+        raise parameter(f"table {given.name!r}", f"there is no variable {name!r}", remedy=remedy)
     return given.names.index(name)
 
 
 def _additive(given: Published, what: str) -> None:
     if not (given.exact or given.sample) or (given.counts < 0).any():
+        where, remedy = f"table {given.name!r}", f"put {what} before the other protections"
         raise parameter(
-            f"table {given.name!r}",
-            f"{what} adds counts up, and sums of protected counts have no law of their own",
-            remedy=f"put {what} before the other protections",
+            where, f"{what} adds counts up, and sums of protected counts have no law of their own", "", remedy
         )
 
 
@@ -239,6 +223,5 @@ def _margin(given: Published, axes: tuple[int, ...]) -> Published:
     axes = tuple(sorted(set(axes)))
     gone = tuple(i for i in range(len(given.axes)) if i not in axes)
     names = ", ".join(given.axes[i].variable for i in axes) or "nothing"
-    return Published(
-        f"{given.name}: kept margin over {names}", tuple(given.axes[i] for i in axes), given.counts.sum(axis=gone)
-    )
+    kept = tuple(given.axes[i] for i in axes)
+    return Published(f"{given.name}: kept margin over {names}", kept, given.counts.sum(axis=gone))

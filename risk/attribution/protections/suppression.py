@@ -8,15 +8,15 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
-from scipy.optimize import Bounds as Box
-from scipy.optimize import LinearConstraint, milp
+from scipy.optimize import LinearConstraint
 from scipy.sparse import block_array, csr_array, eye_array, sparray, vstack
 
-from gemel.common.errors import GemelError, parameter
+from gemel.common.errors import parameter
 from gemel.risk.arrays import Floats, Integers
 from gemel.risk.attribution.laws import UNPUBLISHED, Exact, Law
 from gemel.risk.attribution.protections.records import Outcome, Protection, require_exact
 from gemel.risk.attribution.release import Published
+from gemel.risk.whole_programmes import cheapest
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,9 +51,8 @@ class Layout:
             shape = tuple(len(a.labels) for a in axes)
             end = start + math.prod(shape)
             label = ", ".join(a.variable for a in axes) or "total"
-            found.append(
-                Published(f"{self.table.name}: {label}", axes, values[start:end].reshape(shape), law or Exact())
-            )
+            counts = values[start:end].reshape(shape)
+            found.append(Published(f"{self.table.name}: {label}", axes, counts, law or Exact()))
             start = end
         return tuple(found)
 
@@ -84,14 +83,6 @@ def all_margins(names: Sequence[str]) -> list[tuple[str, ...]]:
     return sorted(found, key=lambda s: -len(s))
 
 
-@dataclass(frozen=True, eq=False)
-class Solved:
-    """A solution and its relative gap to the optimum."""
-
-    values: Floats
-    gap: float
-
-
 def solve(
     objective: Floats,
     rows: Sequence[sparray],
@@ -101,24 +92,16 @@ def solve(
     what: str,
     seconds: float | None,
     floor: Floats | float = 0.0,
-) -> Solved:
+    where: str = "",
+) -> Integers:
     """Solve one programme in whole numbers, or raise with the reason."""
-    options = {"mip_rel_gap": 0.0} | ({} if seconds is None else {"time_limit": seconds})
-    matrix = vstack(list(rows), format="csr")
-    result = milp(
-        objective,
-        constraints=[LinearConstraint(matrix, lower, upper)],
-        bounds=Box(floor, ceiling),
-        integrality=np.ones(len(objective)),
-        options=options,
-    )
+    constraint = LinearConstraint(vstack(list(rows), format="csr"), lower, upper)
+    result = cheapest(objective, [constraint], floor, ceiling, seconds)
     if result.x is None:
         reason = "there is no solution" if result.status == 2 else "none was found in the time allowed"
-        raise parameter(
-            "", f"{what}: {reason}", remedy="require less protection, publish fewer margins, or allow more time"
-        )
-    gap = float(getattr(result, "mip_gap", 0.0) or 0.0)
-    return Solved(np.asarray(result.x), gap)
+        remedy = "require less protection, publish fewer margins, or allow more time"
+        raise parameter(where, f"{what}: {reason}", remedy=remedy)
+    return np.asarray(np.rint(result.x).astype(np.int64))
 
 
 # Both are one programme. For each risky cell there must be two tables that agree with everything published and differ
@@ -136,15 +119,60 @@ class _ProtectingCells(Protection):
     lower: int = 0
     upper: int = 0
     margins: tuple[tuple[str, ...], ...] | None = None
+    seconds: float | None = None
 
     def _planned(self, given: Published, what: str) -> tuple[Layout, Integers]:
         """The layout of the table with its margins, and the risky cells."""
         require_exact(given, what)
         return layout(given, self.margins), risky_cells(given, self.threshold, self.cells)
 
-    @property
-    def _needed(self) -> tuple[int, int, int]:
-        return self.lower, self.upper, self.width
+    def _programme(self, plan: Layout, risky: Integers, price: Floats, free: Floats, *, binary: bool) -> Integers:
+        """Unknowns: how each published cell may move (switch, or reaches down and up), then two tables a cell."""
+        truth, a = plan.counts.astype(float), plan.matrix
+        published, own = a.shape
+        # No attacker's table needs more people in a cell.
+        limit = float(plan.table.counts.sum() + max(self.lower, self.upper, self.width) + 1)
+        tables = 2 * len(risky)
+        if not tables:
+            return np.zeros(len(price), dtype=np.int64)
+        identity, nothing = eye_array(published, format="csr"), csr_array((published, published))
+        if binary:
+            below, above = [csr_array(-np.diag(truth))], [csr_array(-limit * np.eye(published))]
+        else:
+            below, above = [-identity, nothing], [nothing, -identity]
+        rows, lower, upper = [], [], []
+        for t in range(tables):
+            tail = [a if t == s else csr_array((published, own)) for s in range(tables)]
+            # value - truth <= room above, truth - value <= room below
+            for sign, room in ((1.0, above), (-1.0, below)):
+                rows.append(block_array([[*room, *[sign * block for block in tail]]], format="csr"))
+                lower.append(np.full(published, -np.inf))
+                upper.append(sign * truth)
+        switches = published if binary else 2 * published
+        for r, cell in enumerate(risky):
+            small, large = switches + 2 * r * own + cell, switches + (2 * r + 1) * own + cell
+            width = switches + tables * own
+            for columns, signs, bound in (
+                ([large], [1.0], truth[cell] + self.upper),
+                ([small], [-1.0], -(truth[cell] - self.lower)),
+                ([large, small], [1.0, -1.0], float(self.width)),
+            ):
+                rows.append(csr_array((signs, ([0] * len(columns), columns)), shape=(1, width)))
+                lower.append(np.asarray([bound]))
+                upper.append(np.asarray([np.inf]))
+        moves = free if binary else np.tile(free * limit, 2)
+        ceiling = np.concatenate([moves, np.full(tables * own, limit + truth.max())])
+        floor = np.zeros(len(ceiling))
+        if binary:
+            floor[risky] = 1.0
+        else:
+            ceiling[:published] = np.minimum(ceiling[:published], truth)  # a range does not reach below 0
+        objective, ends = (
+            np.concatenate([price, np.zeros(tables * own)]),
+            (np.concatenate(lower), np.concatenate(upper)),
+        )
+        what, where = "cell suppression" if binary else "interval publication", f"table {plan.table.name!r}"
+        return solve(objective, rows, *ends, ceiling, what, self.seconds, floor, where)
 
 
 @dataclass(frozen=True)
@@ -160,7 +188,6 @@ class CellSuppression(_ProtectingCells):
 
     suppress_margins: bool = False
     weight: Literal["cells", "counts"] = "cells"
-    seconds: float | None = None
 
     def protect(self, given: Published, generator: np.random.Generator) -> Outcome:
         plan, risky = self._planned(given, "cell suppression")
@@ -170,11 +197,11 @@ class CellSuppression(_ProtectingCells):
         free = np.ones(len(truth))
         if not self.suppress_margins:
             free[plan.cells :] = 0.0
-        found = _programme(plan, risky, self._needed, price, free, binary=True, seconds=self.seconds)
-        hidden = np.rint(found.values[: len(truth)]) > 0
+        found = self._programme(plan, risky, price, free, binary=True)
+        hidden = found[: len(truth)] > 0
         hidden[risky] = True
         values = np.where(hidden, UNPUBLISHED, truth)
-        return Outcome(plan.with_counts(values[: plan.cells], given.law), plan.published_margins(values), found.gap)
+        return Outcome(plan.with_counts(values[: plan.cells], given.law), plan.published_margins(values))
 
 
 @dataclass(frozen=True)
@@ -189,22 +216,19 @@ class IntervalPublication(_ProtectingCells):
     .. [1] Fischetti and Salazar, Partial cell suppression, Statistics and Computing 13, 2003.
     """
 
-    seconds: float | None = None
-
     def protect(self, given: Published, generator: np.random.Generator) -> Outcome:
         plan, risky = self._planned(given, "interval publication")
         truth = plan.counts
         free = np.ones(len(truth))
         free[plan.cells :] = 0.0
         price = 1.0 + generator.random(2 * len(truth)) * 1e-3
-        found = _programme(plan, risky, self._needed, price, free, binary=False, seconds=self.seconds)
-        n = len(truth)
-        below, above = (np.rint(found.values[i * n : (i + 1) * n]).astype(np.int64) for i in (0, 1))
+        found = self._programme(plan, risky, price, free, binary=False)
+        below, above = found[: 2 * len(truth)].reshape(2, -1)
         shape = given.counts.shape
         low, high = (truth - below)[: plan.cells], (truth + above)[: plan.cells]
         counts = np.where(low == high, low, UNPUBLISHED).reshape(shape)
         table = replace(given, counts=counts, intervals=(low.reshape(shape), high.reshape(shape)))
-        return Outcome(table, plan.published_margins(truth), found.gap)
+        return Outcome(table, plan.published_margins(truth))
 
 
 def risky_cells(given: Published, threshold: int, cells: Sequence[tuple[int, ...]] | None) -> Integers:
@@ -213,63 +237,3 @@ def risky_cells(given: Published, threshold: int, cells: Sequence[tuple[int, ...
         return np.asarray([int(np.ravel_multi_index(c, given.counts.shape)) for c in cells], dtype=np.int64)
     counts = given.counts.ravel()
     return np.flatnonzero((counts > 0) & (counts < threshold)).astype(np.int64)
-
-
-def _programme(
-    plan: Layout,
-    risky: Integers,
-    need: tuple[int, int, int],
-    price: Floats,
-    free: Floats,
-    *,
-    binary: bool,
-    seconds: float | None,
-) -> Solved:
-    """Unknowns: how each published cell may move (a switch, or reaches down and up), then two tables a risky cell."""
-    truth, a = plan.counts.astype(float), plan.matrix
-    published, own = a.shape
-    limit = float(plan.table.counts.sum() + max(need) + 1)  # no attacker's table needs more people in a cell
-    tables = 2 * len(risky)
-    if not tables:
-        return Solved(np.zeros(len(price)), 0.0)
-    low_room, high_room = csr_array(-np.diag(truth)), csr_array(-limit * np.eye(published))
-    identity = eye_array(published, format="csr")
-    rows, lower, upper = [], [], []
-    for t in range(tables):
-        tail = [a if t == s else csr_array((published, own)) for s in range(tables)]
-        # value - truth <= room above, truth - value <= room below
-        for sign, room in ((1.0, high_room if binary else -identity), (-1.0, low_room if binary else -identity)):
-            moving = (
-                [room]
-                if binary
-                else (
-                    [csr_array((published, published)), room] if sign > 0 else [room, csr_array((published, published))]
-                )
-            )
-            rows.append(block_array([[*moving, *[sign * block for block in tail]]], format="csr"))
-            lower.append(np.full(published, -np.inf))
-            upper.append(sign * truth)
-    switches = published if binary else 2 * published
-    for r, cell in enumerate(risky):
-        small, large = switches + 2 * r * own + cell, switches + (2 * r + 1) * own + cell
-        width = switches + tables * own
-        for columns, signs, bound in (
-            ([large], [1.0], truth[cell] + need[1]),
-            ([small], [-1.0], -(truth[cell] - need[0])),
-            ([large, small], [1.0, -1.0], float(need[2])),
-        ):
-            rows.append(csr_array((signs, ([0] * len(columns), columns)), shape=(1, width)))
-            lower.append(np.asarray([bound]))
-            upper.append(np.asarray([np.inf]))
-    room = np.concatenate([free if binary else np.tile(free * limit, 2), np.full(tables * own, limit + truth.max())])
-    floor = np.zeros(len(room))
-    what = "cell suppression" if binary else "interval publication"
-    if binary:
-        floor[risky] = 1.0
-    else:
-        room[:published] = np.minimum(room[:published], truth)  # a range does not reach below 0
-    try:
-        objective = np.concatenate([price, np.zeros(tables * own)])
-        return solve(objective, rows, np.concatenate(lower), np.concatenate(upper), room, what, seconds, floor)
-    except GemelError as error:
-        raise parameter(f"table {plan.table.name!r}", error.what, remedy=error.remedy) from error

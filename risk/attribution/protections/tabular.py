@@ -96,8 +96,7 @@ class ControlledRounding(Protection):
         cost = cost + generator.random(own) * 1e-4
         up = (rest[:own] > 0).astype(float)
         found = solve(cost, [plan.matrix], lower, upper, up, "controlled rounding", self.seconds)
-        rounded = self.base * (down[:own] + np.rint(found.values).astype(np.int64))
-        return _rounded(plan, rounded, laws.Adjacent(self.base), found.gap)
+        return _rounded(plan, self.base * (down[:own] + found), laws.Adjacent(self.base))
 
 
 @dataclass(frozen=True)
@@ -117,12 +116,8 @@ class UnbiasedControlledRounding(Protection):
     def protect(self, given: Published, generator: np.random.Generator) -> Outcome:
         require_exact(given, "controlled rounding")
         if given.counts.ndim != 2:
-            raise parameter(
-                f"table {given.name!r}",
-                "unbiased controlled rounding is for tables of two variables",
-                f"{given.counts.ndim}",
-                "use controlled rounding by least change",
-            )
+            what, got = "unbiased controlled rounding is for tables of two variables", f"{given.counts.ndim}"
+            raise parameter(f"table {given.name!r}", what, got, "use controlled rounding by least change")
         rest = given.counts % self.base
         # One more row and column take up what is missing to whole multiples, so that every line sums to one.
         full = np.zeros(tuple(n + 1 for n in rest.shape), dtype=np.int64)
@@ -131,7 +126,7 @@ class UnbiasedControlledRounding(Protection):
         full[-1, :] = -full[:-1, :].sum(axis=0) % self.base
         rounded_cells = _round_feasibly(full, self.base, generator)[:-1, :-1]
         rounded = given.counts - rest + rounded_cells
-        return _rounded(layout(given), rounded.ravel(), laws.Random(self.base), 0.0)
+        return _rounded(layout(given), rounded.ravel(), laws.Random(self.base))
 
 
 def _round_feasibly(fractions: Integers, base: int, generator: np.random.Generator) -> Integers:
@@ -173,9 +168,9 @@ def _cycle(open_cells: Mask) -> list[tuple[int, int]]:
         path.append((row, column))
 
 
-def _rounded(plan: Layout, cells: Integers, law: laws.Law, gap: float) -> Outcome:
+def _rounded(plan: Layout, cells: Integers, law: laws.Law) -> Outcome:
     """A table of rounded cells, and the margins that follow from them."""
-    return Outcome(plan.with_counts(cells, law), plan.published_margins(plan.matrix @ cells, law), gap)
+    return Outcome(plan.with_counts(cells, law), plan.published_margins(plan.matrix @ cells, law))
 
 
 @dataclass(frozen=True)
@@ -196,9 +191,8 @@ class TabularAdjustment(Protection):
 
     def protect(self, given: Published, generator: np.random.Generator) -> Outcome:
         require_exact(given, "controlled tabular adjustment")
-        plan = layout(
-            given, [m for m in all_margins(given.names) if len(m) == 1] if self.margins is None else self.margins
-        )
+        margins = [m for m in all_margins(given.names) if len(m) == 1] if self.margins is None else self.margins
+        plan = layout(given, margins)
         risky = risky_cells(given, self.threshold, self.cells)
         truth = given.counts.ravel().astype(float)
         n = len(truth)
@@ -207,18 +201,11 @@ class TabularAdjustment(Protection):
         # Unknowns: by how much each count rises and falls, and for each risky one whether it rises.
         is_risky = np.zeros(n, dtype=bool)
         is_risky[risky] = True
-        ceiling = np.concatenate(
-            [
-                np.where(is_risky, np.maximum(up, 0.0), float(self.reach)),
-                np.where(is_risky, down, np.minimum(truth, self.reach)),
-                is_risky.astype(float),
-            ]
-        )
+        highest = np.where(is_risky, np.maximum(up, 0.0), float(self.reach))
+        deepest = np.where(is_risky, down, np.minimum(truth, self.reach))
+        ceiling = np.concatenate([highest, deepest, is_risky.astype(float)])
         sums = plan.matrix[n:]
-        rises, falls = (
-            csr_array(np.diag(np.where(is_risky, -up, 0.0))),
-            csr_array(np.diag(np.where(is_risky, down, 0.0))),
-        )
+        rises, falls = (csr_array(np.diag(np.where(is_risky, by, 0.0))) for by in (-up, down))
         picked = csr_array(np.diag(is_risky.astype(float)))
         rows = [
             hstack([sums, -sums, csr_array(sums.shape)], format="csr"),  # margins stay
@@ -227,9 +214,8 @@ class TabularAdjustment(Protection):
         ]
         right = np.concatenate([np.zeros(sums.shape[0]), np.zeros(n), np.where(is_risky, down, 0.0)])
         price = np.concatenate([1.0 + generator.random(2 * n) * 1e-3, np.zeros(n)])
-        found = solve(price, rows, right, right, ceiling, "controlled tabular adjustment", self.seconds)
-        moves = np.rint(found.values).astype(np.int64)
+        moves = solve(price, rows, right, right, ceiling, "controlled tabular adjustment", self.seconds)
         adjusted = given.counts.ravel() + moves[:n] - moves[n : 2 * n]
         maximum = int(max(self.reach, up[risky].max(initial=0), down[risky].max(initial=0)))
         table = plan.with_counts(adjusted, laws.Within(maximum, maximum))
-        return Outcome(table, plan.published_margins(plan.counts), found.gap)
+        return Outcome(table, plan.published_margins(plan.counts))

@@ -205,7 +205,6 @@ tables = st.lists(st.integers(0, 7), min_size=9, max_size=9).map(lambda x: np.as
 def test_controlled_rounding_adds_up_and_is_nearest(counts: np.ndarray, base: int) -> None:
     """Against all roundings of cells up or down that add up, by enumeration."""
     outcome = ControlledRounding(base).protect(of_counts(counts), np.random.default_rng(0))
-    assert outcome.gap == pytest.approx(0, abs=1e-9)  # a solver's, in floating point
 
     def lines(t: np.ndarray) -> np.ndarray:
         return np.concatenate([t.ravel(), t.sum(axis=0), t.sum(axis=1), [t.sum()]])

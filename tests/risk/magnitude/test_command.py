@@ -243,9 +243,9 @@ def test_contributors_subtract_their_own() -> None:
     pattern = Suppressed(tables, limits.rooms(found.values))
     outsider, insider = Attack(1, 1, 15.0), Attack(1, 1, 15.0, Intruder((1,), {2: 12.0}))
     assert breaches(pattern, [outsider]) == []
-    assert [b.reach for b in breaches(pattern, [outsider, insider])] == pytest.approx([8.0])
+    assert [reach for _, reach in breaches(pattern, [outsider, insider])] == pytest.approx([8.0])
     alone = Attack(1, -1, 1.0, Intruder((1,), {}, frozenset({2})))
-    assert [b.reach for b in breaches(pattern, [alone])] == [0.0]
+    assert [reach for _, reach in breaches(pattern, [alone])] == [0.0]
 
 
 def test_rounding_widens_what_is_known_by_what_it_hides() -> None:
