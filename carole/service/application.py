@@ -152,7 +152,7 @@ class Application:
         quota = Quota(limits.max_stored_bytes, limits.new_uploads)
         own = Limits(limits.max_upload_bytes, limits.max_rows, quota)
         self._identity = identity
-        self._service = ServiceContext(self.store, own, endings=self._trust.endings)
+        self._service = ServiceContext(self.store, own, self._trust)
         self._supervisors = [supervise(self.store, self._path) for _ in range(limits.workers)]
         observability = self.configuration.observability
 
@@ -162,7 +162,7 @@ class Application:
 
         self._observation = observe(observability, self._service, self._supervisors, self._trust, check_keys)
         trust = self._trust
-        self.computation = Computation(self._service, trust)
+        self.computation = Computation(self._service)
         """Sessions of computations; tests change how long a party may be away."""
         self._notifier = Notifier(self.configuration.notify, self.store, lambda: trust.members, trust.endings)
         self._server: RunningServer | None = None
@@ -220,15 +220,15 @@ class Application:
             raise
 
     def _servicers(self) -> list[Service]:
-        service, trust = self._service, self._trust
+        service = self._service
         return [
-            (custody_pb2_grpc.add_CustodyServicer_to_server, Custody(service, trust)),
-            (audit_pb2_grpc.add_AuditServicer_to_server, Auditing(service, trust, self._identity)),
-            (stewardship_pb2_grpc.add_StewardshipServicer_to_server, Stewardship(service, trust)),
-            (restoration_pb2_grpc.add_RestorationServicer_to_server, Restoration(service, trust)),
+            (custody_pb2_grpc.add_CustodyServicer_to_server, Custody(service)),
+            (audit_pb2_grpc.add_AuditServicer_to_server, Auditing(service, self._identity)),
+            (stewardship_pb2_grpc.add_StewardshipServicer_to_server, Stewardship(service)),
+            (restoration_pb2_grpc.add_RestorationServicer_to_server, Restoration(service)),
             (variables_pb2_grpc.add_AnalysisServicer_to_server, Analysis(service)),
             (computation_pb2_grpc.add_ComputationServicer_to_server, self.computation),
-            (coordination_pb2_grpc.add_CoordinationServicer_to_server, Coordination(service, trust)),
+            (coordination_pb2_grpc.add_CoordinationServicer_to_server, Coordination(service)),
         ]
 
     def require_held(self) -> None:

@@ -15,8 +15,8 @@ from typing import TypeVar
 from grpc import ServicerContext
 
 from gemel.carole.projects.project import Project
-from gemel.carole.service.computation_sessions import Absence, Session, Sessions, lost
-from gemel.carole.service.context import ServiceContext, known_id, project_name
+from gemel.carole.service.computation_sessions import Session, Sessions, lost
+from gemel.carole.service.context import ServiceContext, Servicer, known_id, project_name
 from gemel.carole.service.wire import approvals_to_wire
 from gemel.carole.store.payloads.stored_sets import StoredContribution, StoredSet
 from gemel.carole.store.uploads import SharesOfUpload
@@ -27,7 +27,6 @@ from gemel.common.pki.members import compute_members
 from gemel.common.rpc.dispatch import run_in_loop
 from gemel.common.rpc.server import caller
 from gemel.common.rpc.status import MAX_MESSAGE_BYTES
-from gemel.common.rpc.trust import Trust
 from gemel.common.signatures.layout import CODES, KNOWN
 from gemel.common.specification import Specification
 from gemel.common.wire.chunks import CHUNK_BYTES
@@ -99,10 +98,10 @@ _PROCESS_BYTES = 16
 Response = TypeVar("Response")
 
 
-class Computation(computation_pb2_grpc.ComputationServicer):
-    def __init__(self, service: ServiceContext, trust: Trust, absence: Absence | None = None) -> None:
-        self._service, self._store, self._trust = service, service.store, trust
-        self.sessions = Sessions(absence)
+class Computation(Servicer, computation_pb2_grpc.ComputationServicer):
+    def __init__(self, service: ServiceContext) -> None:
+        super().__init__(service)
+        self.sessions = Sessions()
         # A reader has a chunk in memory, and is of one thread at a time.
         self._reading = threading.Lock()
 

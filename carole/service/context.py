@@ -26,9 +26,9 @@ from gemel.common.keys.epochs import approval_parts
 from gemel.common.keys.identity import SigningPurpose
 from gemel.common.parties import Side
 from gemel.common.pki.certified_names import PinnedKey
-from gemel.common.pki.ending import EndingCertificate
 from gemel.common.pki.members import Member, Members
 from gemel.common.rpc.dispatch import may_wait
+from gemel.common.rpc.trust import Trust
 from gemel.common.specification import Specification, load_specification
 from gemel.protos.linkage.v1 import custody_pb2, project_pb2
 
@@ -97,13 +97,13 @@ class Limits:
 
 @dataclass(frozen=True)
 class ServiceContext:
-    """The store, the limits, whether the service is about to stop, and what is known of the members."""
+    """The store, the limits, the members, whether the service is about to stop, and what custodians report."""
 
     store: Store
     limits: Limits
+    trust: Trust
     stopping: threading.Event = field(default_factory=threading.Event)
     conditions: Conditions = field(default_factory=Conditions)
-    endings: Callable[[], Mapping[str, EndingCertificate]] = dict
 
     def specification(self, name: str) -> tuple[str, Specification]:
         """A project's specification, as text and parsed. Raises NOT_FOUND."""
@@ -133,6 +133,13 @@ class ServiceContext:
             if now != version:
                 version, found = now, look()
         return found
+
+
+class Servicer:
+    """What all servicers have."""
+
+    def __init__(self, service: ServiceContext) -> None:
+        self._service, self._store, self._trust = service, service.store, service.trust
 
 
 @lru_cache(maxsize=64)

@@ -9,7 +9,7 @@ from gemel.carole.projects.operations.contribution import decline
 from gemel.carole.projects.operations.outcome import Detail
 from gemel.carole.projects.project import Decline, KeyReport, MessageKind, Project
 from gemel.carole.projects.tasks import Task, choose
-from gemel.carole.service.context import ServiceContext, approve, known_id, new_id, project_name
+from gemel.carole.service.context import approve, known_id, new_id, project_name
 from gemel.carole.service.exchange import Receiving, Resolving
 from gemel.carole.service.manifest import check_manifest
 from gemel.carole.service.wire import (
@@ -28,7 +28,6 @@ from gemel.common.parties import SIDE_OF_ROLE, Side
 from gemel.common.pki.members import Member
 from gemel.common.rpc.certificate_endings import endings_to_wire
 from gemel.common.rpc.server import caller
-from gemel.common.rpc.trust import Trust
 from gemel.common.specification import Specification
 from gemel.common.specification.model.granted_variables import Transfer
 from gemel.common.wire.chunks import CHUNK_BYTES, Chunk
@@ -69,9 +68,6 @@ MAX_WAITING = 1000
 
 
 class Custody(Receiving, Resolving, custody_pb2_grpc.CustodyServicer):
-    def __init__(self, service: ServiceContext, trust: Trust) -> None:
-        self._service, self._store, self._trust = service, service.store, trust
-
     def NextTask(self, request: pb.NextTaskRequest, context: ServicerContext) -> pb.NextTaskResponse:
         """The next task; waits a little when there is none."""
         member, side = _custodian(context)
@@ -87,7 +83,7 @@ class Custody(Receiving, Resolving, custody_pb2_grpc.CustodyServicer):
         seconds = min(request.wait_ms, MAX_WAIT_MS) / 1000
         task = self._service.wait(find_task, min(seconds, max(0.0, remaining - 0.5)), context)
         response = next_task_response(self._store, side, request.since)
-        response.certificates.extend(endings_to_wire(self._service.endings()))
+        response.certificates.extend(endings_to_wire(self._trust.endings()))
         response.countersign = self._store.audit.awaited(
             member.name,
             self._trust.members.in_role(side.other.role).name,

@@ -14,9 +14,8 @@ from grpc import ServicerContext
 from gemel.carole.projects.operations.linking import resolve_run, submit_row_handles
 from gemel.carole.projects.operations.outcome import Outcome
 from gemel.carole.projects.project import Project, State
-from gemel.carole.service.context import ServiceContext, known_id, project_name
+from gemel.carole.service.context import ServiceContext, Servicer, known_id, project_name
 from gemel.carole.service.wire import entry_to_wire, newest_first, status_to_wire
-from gemel.carole.store import Store
 from gemel.carole.store.results import RESOLUTION_REQUEST, RESOLUTION_RESULT, handles_of, rows_of
 from gemel.carole.store.view import not_found
 from gemel.common.audit import Checkpoint
@@ -47,10 +46,10 @@ from gemel.protos.linkage.v1 import (
 log = structlog.get_logger()
 
 
-class Auditing(audit_pb2_grpc.AuditServicer):
-    def __init__(self, service: ServiceContext, trust: Trust, identity: Identity) -> None:
-        self._log = service.store.audit
-        self._trust, self._identity = trust, identity
+class Auditing(Servicer, audit_pb2_grpc.AuditServicer):
+    def __init__(self, service: ServiceContext, identity: Identity) -> None:
+        super().__init__(service)
+        self._log, self._identity = service.store.audit, identity
         self._noted: Checkpoint | None = None
 
     def Witness(self, request: audit_pb2.WitnessRequest, context: ServicerContext) -> audit_pb2.WitnessResponse:
@@ -116,11 +115,7 @@ MAX_RUNS = 1000
 ROOT_BYTES = 32
 
 
-class Restoration(restoration_pb2_grpc.RestorationServicer):
-    def __init__(self, service: ServiceContext, trust: Trust) -> None:
-        self._store = service.store
-        self._trust = trust
-
+class Restoration(Servicer, restoration_pb2_grpc.RestorationServicer):
     def GetRestoration(
         self, request: restoration_pb2.GetRestorationRequest, context: ServicerContext
     ) -> restoration_pb2.GetRestorationResponse:
@@ -165,10 +160,8 @@ class Restoration(restoration_pb2_grpc.RestorationServicer):
 # Carole's part in `release.variables`: she passes sealed columns from a custodian to a recipient, and reads none.
 
 
-class Receiving:
+class Receiving(Servicer):
     """What every recipient of granted columns may call."""
-
-    _store: Store
 
     def FetchVariables(
         self, request: variables_pb2.FetchVariablesRequest, context: ServicerContext
@@ -207,9 +200,6 @@ def require_analysts(transfers: tuple[Transfer, ...], trust: Trust) -> None:
 
 
 class Analysis(Receiving, variables_pb2_grpc.AnalysisServicer):
-    def __init__(self, service: ServiceContext) -> None:
-        self._store = service.store
-
     def ListVariables(
         self, request: variables_pb2.ListVariablesRequest, context: ServicerContext
     ) -> variables_pb2.ListVariablesResponse:
@@ -239,11 +229,8 @@ class Analysis(Receiving, variables_pb2_grpc.AnalysisServicer):
 # Transfer of a run's artifacts: which caller may fetch which, and which caller may submit which.
 
 
-class Resolving:
+class Resolving(Servicer):
     """What custodians and the resolver, a project's owner, exchange while a run waits."""
-
-    _service: ServiceContext
-    _store: Store
 
     def FetchArtifact(
         self, request: resolution_pb2.FetchArtifactRequest, context: ServicerContext
