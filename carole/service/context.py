@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 
 import grpc
 
+from gemel.carole.configuration import LimitsConfiguration
 from gemel.carole.projects.operations import consent
 from gemel.carole.projects.operations.outcome import Detail
 from gemel.carole.projects.project import Approval, Project
@@ -89,18 +90,12 @@ Response = TypeVar("Response")
 
 
 @dataclass(frozen=True)
-class Limits:
-    max_upload_bytes: int
-    max_rows: int
-    quota: Quota
-
-
-@dataclass(frozen=True)
 class ServiceContext:
     """The store, the limits, the members, whether the service is about to stop, and what custodians report."""
 
     store: Store
-    limits: Limits
+    limits: LimitsConfiguration
+    quota: Quota
     trust: Trust
     stopping: threading.Event = field(default_factory=threading.Event)
     conditions: Conditions = field(default_factory=Conditions)

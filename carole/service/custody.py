@@ -176,7 +176,7 @@ class Custody(Receiving, Resolving, custody_pb2_grpc.CustodyServicer):
             manifest.layout,
             {**leakage_details(request), **stated},
             spec.decoys,
-            limits.quota,
+            self._service.quota,
             manifest.sealed_seeds,
         )
         return contribution_pb2.BeginUploadResponse(
@@ -228,9 +228,9 @@ class Custody(Receiving, Resolving, custody_pb2_grpc.CustodyServicer):
         self, request: variables_pb2.PutVariablesRequest, context: ServicerContext
     ) -> variables_pb2.PutVariablesResponse:
         member, side = _custodian(context)
-        store, limits, transfer = self._store, self._service.limits, Transfer(side, request.recipient)
-        name, run, chunk = project_name(request.project), known_id(request.run), Chunk.of(request.chunk)
-        store.variables.put(name, member.name, run, transfer, chunk, limits.max_upload_bytes, limits.quota)
+        transfer, chunk = Transfer(side, request.recipient), Chunk.of(request.chunk)
+        name, run, maximum = project_name(request.project), known_id(request.run), self._service.limits.max_upload_bytes
+        self._store.variables.put(name, member.name, run, transfer, chunk, maximum, self._service.quota)
         return variables_pb2.PutVariablesResponse()
 
 

@@ -159,6 +159,8 @@ def _between(agreed: int, size: int, what: str) -> _FoundError:
 
 # The audit log for readers without Gemel: what is hashed of each entry, and its proofs; see docs/audit-log.md.
 
+_EXPORTED = ("sequence", "at", "project", "actor", "action", "details")
+
 
 def exported(connection: Connection, identity: Identity, project: str | None, since: int) -> Iterator[dict[str, Any]]:
     """The lines of an export: the newest checkpoint first, then the entries, oldest first.
@@ -183,14 +185,6 @@ def exported(connection: Connection, identity: Identity, project: str | None, si
     if project is not None:
         query = query.where(audit.c.project == project)
     for row in connection.execution_options(yield_per=1000).execute(query):
-        entry = entry_of(row)
-        yield {
-            "sequence": entry.sequence,
-            "at": entry.at,
-            "project": entry.project,
-            "actor": entry.actor,
-            "action": entry.action,
-            "details": entry.text,
-            "salt": entry.salt.hex(),
-            "included": [part.hex() for part in merkle.inclusion_proof(entry.sequence - 1, shown.size, hash_of)],
-        }
+        included = merkle.inclusion_proof(row.sequence - 1, shown.size, hash_of)
+        shown_of = {name: getattr(row, name) for name in _EXPORTED}
+        yield {**shown_of, "salt": bytes(row.salt).hex(), "included": [part.hex() for part in included]}
