@@ -35,7 +35,7 @@ from gemel.carole.engine.run.specified import plan_of
 from gemel.carole.projects.operations.consent import approve, report_keys
 from gemel.carole.projects.project import Approval, Grant, KeyReport, Policy
 from gemel.carole.store import Store
-from gemel.carole.store.provision import initialise
+from gemel.carole.store.provision import StorePlace, initialise
 from gemel.carole.store.registry import NewProject
 from gemel.carole.store.store import milliseconds
 from gemel.common.keys.derivation import Seed
@@ -185,7 +185,7 @@ class StoredFiles:
         self.blobs, self.keys = folder / "blobs", WrappingKeys.create()
         identity = Identity(IdentityKey.create())
         places = f"sqlite:///{folder}/carole.db", self.blobs
-        initialise(*places, identity, milliseconds)
+        initialise(StorePlace(*places, identity, milliseconds))
         self._store = Store(*places, Vault(self.keys), identity)
         self._store.recover()
         self._key_project()

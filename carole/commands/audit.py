@@ -63,13 +63,10 @@ def verify(
     with _reading(config) as connection:
         found = audit_check.verify(connection, _identity(config).public, checkpoints)
     if not found.intact:
-        raise GemelError(
-            ErrorCode.AUDIT,
-            found.finding,
-            where="audit log" if found.entry is None else f"audit log, entry {found.entry}",
-            got=f"{found.size} readable entries",
-            remedy="stop Carole, keep the database and every kept checkpoint unchanged, and inform the custodians",
-        )
+        where = "audit log" if found.entry is None else f"audit log, entry {found.entry}"
+        remedy = "stop Carole, keep the database and every kept checkpoint unchanged, and inform the custodians"
+        got = f"{found.size} readable entries"
+        raise GemelError(ErrorCode.AUDIT, found.finding, where=where, got=got, remedy=remedy)
     if as_json:
         at = None if found.checkpoint is None else _time(found.checkpoint.at)
         print_json({"intact": True, "entries": found.size, "signed_at": at, "kept_compared": found.compared})

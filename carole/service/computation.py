@@ -107,14 +107,11 @@ class Computation(Servicer, computation_pb2_grpc.ComputationServicer):
 
     def close(self) -> None:
         """End every session: Carole stops."""
-        run_in_loop(self._close())
-
-    async def _close(self) -> None:
-        self.sessions.close()
+        run_in_loop(self.sessions.close())
 
     def OpenSession(self, request: pb.OpenSessionRequest, context: ServicerContext) -> pb.OpenSessionResponse:
         name, run, number = project_name(request.project), known_id(request.run), _session(request.session)
-        run_in_loop(self._add(self._session_of(computed_run(self._service, name, run), number)))
+        run_in_loop(self.sessions.add(self._session_of(computed_run(self._service, name, run), number)))
         log.info("computation opened", project=name, run=run)
         return pb.OpenSessionResponse()
 
@@ -214,7 +211,7 @@ class Computation(Servicer, computation_pb2_grpc.ComputationServicer):
             session.end(error)
         return pb.EndComputationResponse()
 
-    def _session_of(self, found: ComputedRun, number: bytes) -> Callable[[], Session]:
+    def _session_of(self, found: ComputedRun, number: bytes) -> Session:
         members = compute_members(self._trust.members, found.spec)
         names = (members[0].name, members[1].name, members[2].name)
         offers = {}
@@ -225,10 +222,7 @@ class Computation(Servicer, computation_pb2_grpc.ComputationServicer):
             require_size(offer)
         sessions, contributions = self.sessions, dict(found.contributions)
         project, run = found.offer.project, found.offer.run
-        return lambda: Session(project, run, number, names, offers, sessions.absence, contributions, sessions.capacity)
-
-    async def _add(self, make: Callable[[], Session]) -> None:
-        self.sessions.add(make())
+        return Session(project, run, number, names, offers, sessions.absence, contributions, sessions.capacity)
 
     async def _checked(self, number: bytes, member: str) -> Session:
         session, _ = self.sessions.known(number, member)

@@ -97,10 +97,8 @@ def _read(connection: Connection, tree: Tree) -> None:
         entry = entry_of(row)
         expected = tree.size + 1
         if entry.sequence != expected:
-            raise _FoundError(
-                f"entry {expected} is missing: the next one has the number {entry.sequence}",
-                min(expected, entry.sequence),
-            )
+            finding = f"entry {expected} is missing: the next one has the number {entry.sequence}"
+            raise _FoundError(finding, min(expected, entry.sequence))
         if kept.get((0, tree.size)) != entry.leaf:
             raise _FoundError(f"entry {expected} has been changed", expected)
         tree.append(entry.leaf)
@@ -108,10 +106,8 @@ def _read(connection: Connection, tree: Tree) -> None:
         while position % 2 == 1:
             height, position = height + 1, position // 2
             if kept.get((height, position)) != tree.node(height, position):
-                raise _FoundError(
-                    f"the tree over entries {(position << height) + 1} to {expected} has been changed",
-                    (position << height) + 1,
-                )
+                first = (position << height) + 1
+                raise _FoundError(f"the tree over entries {first} to {expected} has been changed", first)
     outside_blocks = [position for height, position in kept if height == 0 and position >= tree.size]
     if outside_blocks:
         raise _FoundError(f"entry {tree.size + 1} is missing: the tree has {max(outside_blocks) + 1}", tree.size + 1)
@@ -142,10 +138,8 @@ def _continues(tree: Tree, newest: Checkpoint, linker: PublicIdentity, kept: Seq
         if checkpoint.log != newest.log:
             raise _FoundError("the log was started again: a kept checkpoint is of another log", 1)
         if checkpoint.size > tree.size:
-            raise _FoundError(
-                f"the log was cut or rolled back: it has {tree.size} entries, and {checkpoint.size} were seen",
-                tree.size + 1,
-            )
+            finding = f"the log was cut or rolled back: it has {tree.size} entries, and {checkpoint.size} were seen"
+            raise _FoundError(finding, tree.size + 1)
         if tree.root_at(checkpoint.size) != checkpoint.root:
             raise _between(agreed, checkpoint.size, f"kept checkpoint {count + 1} of {len(kept)}")
         agreed = checkpoint.size

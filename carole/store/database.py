@@ -62,6 +62,12 @@ class DatabaseFile:
         self._standing.require()
 
 
+def sqlite_file(url: str) -> Path | None:
+    """The file of a database of SQLite; None for another database."""
+    parsed = make_url(url)
+    return Path(parsed.database or "") if parsed.get_backend_name() == "sqlite" else None
+
+
 _FORGET_MS = 1000
 """How long an erasure waits for readers: its caller waits with it."""
 
@@ -254,16 +260,10 @@ def _meaning(error: DBAPIError) -> tuple[ErrorCode, str, str]:
     if state == _POSTGRES_CONNECTIONS or (isinstance(error, OperationalError) and "locked" in str(reason)):
         return ErrorCode.BUSY, "the database is busy", "try again"
     if state == _POSTGRES_READ_ONLY:
-        return (
-            ErrorCode.DATABASE,
-            "the database can only be read",
-            "let store.database name the primary, not a standby",
-        )
-    return (
-        ErrorCode.DATABASE,
-        "the database failed",
-        "check that it runs, is reachable and has free space; then try again",
-    )
+        remedy = "let store.database name the primary, not a standby"
+        return ErrorCode.DATABASE, "the database can only be read", remedy
+    remedy = "check that it runs, is reachable and has free space; then try again"
+    return ErrorCode.DATABASE, "the database failed", remedy
 
 
 def _parse(url: str) -> URL:

@@ -93,12 +93,10 @@ class PayloadReader:
             raise GemelError(ErrorCode.UPLOAD_CORRUPT, what, where=self._where, got=got)
         first = self._first * CHUNK_BYTES
         if start < stop and not first <= start <= stop <= first + sum(chunk.size for chunk in self._chunks):
-            raise GemelError(
-                ErrorCode.UPLOAD_CORRUPT,
-                f"this reader has the chunks from {self._first} to {self._first + len(self._chunks)} of {self._count}",
-                where=self._where,
-                got=f"a request for bytes from {start} to {stop}",
-            )
+            end = self._first + len(self._chunks)
+            what = f"this reader has the chunks from {self._first} to {end} of {self._count}"
+            got = f"a request for bytes from {start} to {stop}"
+            raise GemelError(ErrorCode.UPLOAD_CORRUPT, what, where=self._where, got=got)
         found = memoryview(bytearray(stop - start))
         at = start
         for content in self._contents(start // CHUNK_BYTES, chunk_count(stop) if start < stop else 0):

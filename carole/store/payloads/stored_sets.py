@@ -224,7 +224,7 @@ def pack(database: Database, payloads: EncryptedPayloads, payload: str) -> None:
         for group in groups(stored, PACK_BYTES):
             content = b"".join(_whole(blobs, payload, chunk) for chunk in group)
             file = blobs.write(payload, content)
-            named = False
+            unneeded = [file]
             try:
                 with database.write() as connection:
                     start = 0
@@ -235,11 +235,9 @@ def pack(database: Database, payloads: EncryptedPayloads, payload: str) -> None:
                             what = "the payload is being packed, or was erased"
                             raise GemelError(ErrorCode.BUSY, what, where=f"payload {payload}", remedy="try again")
                         start += chunk.encrypted_bytes
-                named = True
+                unneeded = [chunk.file for chunk in group]
             finally:
-                if not named:
-                    blobs.remove(payload, [file])
-            blobs.remove(payload, [chunk.file for chunk in group])
+                blobs.remove(payload, unneeded)
 
 
 def groups(stored: Sequence[StoredChunk], longest: int) -> Iterator[list[StoredChunk]]:

@@ -12,7 +12,7 @@ import pytest
 from benchmarks.cluster import ClusterProcesses
 from gemel.carole.engine import Contribution, Resources, compare
 from gemel.carole.store import Store
-from gemel.carole.store.provision import initialise
+from gemel.carole.store.provision import StorePlace, initialise
 from gemel.carole.store.store import milliseconds
 from gemel.common.keys.identity import Identity, IdentityKey
 from gemel.common.keys.vault import Vault, WrappingKeys
@@ -50,7 +50,7 @@ def held_store(folder: Path, rows: tuple[int, int] = (500, 400)) -> HeldStore:
     """A store of people with repeated records, in sets of some 60 rows."""
     keys, identity = WrappingKeys.create(), Identity(IdentityKey.create())
     places = f"sqlite:///{folder}/carole.db", folder / "blobs"
-    initialise(*places, identity, milliseconds)
+    initialise(StorePlace(*places, identity, milliseconds))
     store = Store(*places, Vault(keys), identity)
     store.recover()
     given = {}

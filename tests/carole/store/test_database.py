@@ -233,9 +233,9 @@ def test_a_clock_that_has_moved_far_erases_nothing_until_it_is_confirmed(
         store = open_store()  # nor does a restart believe it
     assert store.uploads.read(PROJECT, Side.ALICE)
     with refusal(ErrorCode.BUSY):  # she serves
-        confirm_clock(*site.place)
+        confirm_clock(site.place)
     store.close()
-    assert confirm_clock(*site.place) == jump // DAY_MS
+    assert confirm_clock(site.place) == jump // DAY_MS
     store = open_store()
     entry = store.audit.entries("")[-1]
     assert (entry.actor, entry.action, entry.details) == ("system", "confirm-clock", {"days": jump // DAY_MS})
