@@ -13,7 +13,7 @@ from sqlalchemy.exc import IntegrityError
 
 from gemel.carole.projects.operations.consent import amend, hand_over, take_over
 from gemel.carole.projects.operations.outcome import Entry
-from gemel.carole.projects.project import Approval, Grant, PendingHandOver, Policy, Project, State
+from gemel.carole.projects.project import Approval, PendingHandOver, Project, State, Terms
 from gemel.carole.projects.transitions import Action
 from gemel.carole.store import audit
 from gemel.carole.store.changes import Part, project_columns
@@ -27,7 +27,6 @@ from gemel.common.audit.statements import HandOver, TakeOver
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.parties import Role, Side
 from gemel.common.specification.model.content import RELEASES_DAYS
-from gemel.common.specification.model.granted_variables import Transfer
 
 # Projects of the same two custodians that were released lately: many of them are what repeated probing looks like.
 
@@ -83,21 +82,15 @@ def former_projects(database: Database, now: int) -> Callable[[str], FormerProje
     return others
 
 
-@dataclass(frozen=True)
-class NewProject:
+@dataclass(frozen=True, kw_only=True)
+class NewProject(Terms):
     """The project's properties from a validated specification."""
 
     name: str
     specification: str
-    specification_digest: bytes
-    encoding_digest: bytes
-    grants: Mapping[Role, Grant]
-    policy: Policy
     uploads_days: int
     results_days: int
-    signatures: int = 1
     releases_days: int = RELEASES_DAYS
-    transfers: tuple[Transfer, ...] = ()
 
 
 class Registry(Part):
@@ -136,16 +129,7 @@ class Registry(Part):
         A run that waits for handles or for the resolver is ended: the amendment may change what it waits for.
         """
         with self._changes.of(new.name) as change:
-            outcome = amend(
-                change.project,
-                member,
-                new.specification_digest,
-                new.encoding_digest,
-                new.grants,
-                new.policy,
-                new.signatures,
-                new.transfers,
-            )
+            outcome = amend(change.project, member, new)
             change.apply(outcome)
             if outcome.changed:
                 change.connection.execute(update(projects).where(projects.c.id == change.id).values(_kept(new)))
@@ -222,17 +206,7 @@ class Registry(Part):
 
     def _insert(self, connection: Connection, new: NewProject, member: str) -> None:
         now = self._clock()
-        project = Project(
-            new.name,
-            new.specification_digest,
-            new.encoding_digest,
-            new.grants,
-            policy=new.policy,
-            signatures=new.signatures,
-            transfers=new.transfers,
-            state=State.DRAFT,
-            owner=member,
-        )
+        project = Project(new.name, **new.parts, owner=member)
         names = {"name": new.name, "encoding_digest": new.encoding_digest, "created_at": now}
         connection.execute(insert(projects).values(**names, **project_columns(project), **_kept(new)))
         details: dict[str, Any] = {
