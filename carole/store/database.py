@@ -39,12 +39,14 @@ _VANISHED = "nothing more is written: put the same file back, or stop Carole and
 
 
 class DatabaseFile:
+    """`require`: refuses to go on unless the file that was opened is still where it was; DATABASE."""
+
     def __init__(self, path: Path, *, create: bool) -> None:
         self._path = path
         if create:
             path.touch(mode=0o600)
         try:
-            self._standing = StandingFile(path, "the database", _VANISHED)
+            self.require = StandingFile(path, "the database", _VANISHED).require
         except OSError as error:
             remedy = (
                 "find out where it is: a volume that is not mounted or a mistyped path looks like this; for a new "
@@ -56,10 +58,6 @@ class DatabaseFile:
         """A connection to the file, which must exist."""
         place = f"file:{quote(str(self._path))}?mode=rw"
         return sqlite3.connect(place, uri=True, timeout=BUSY_SECONDS, check_same_thread=False)
-
-    def require(self) -> None:
-        """Refuse to go on unless the file that was opened is still where it was. Raises DATABASE."""
-        self._standing.require()
 
 
 def sqlite_file(url: str) -> Path | None:

@@ -38,7 +38,6 @@ from gemel.carole.store.view import not_found, number, read_project, sent_by, up
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.parties import Side
 from gemel.common.signatures.layout import CODES, KNOWN, Layout
-from gemel.common.signatures.payload import from_bytes
 from gemel.common.signatures.signature_sets import SignatureSet
 from gemel.common.wire.chunks import Chunk, chunk_count, missing_ranges, root_digest
 
@@ -219,18 +218,10 @@ class Uploads(Part):
             raise not_found()
         return SharesOfUpload(row.upload, row.epoch, layout_from_text(row.layout), sealed)
 
-    def read(self, name: str, side: Side) -> tuple[SignatureSet, ...]:
-        """Decrypt and check the contribution of one side: as many bytes of memory as it has.
-
-        Raises WRONG_STATE if there is none; VAULT, UPLOAD_CORRUPT if it has changed on the disk.
-        """
-        there = self.open(name, side)
-        return from_bytes(there.layout, there.payload.read(0, there.payload.total_bytes))
-
     def codes(self, name: str, side: Side) -> SignatureSet:
         """Decrypt and check the set of codes alone, which a contribution of mode block_keyed has.
 
-        Raises NOT_FOUND if the contribution has none; otherwise as `read`.
+        Raises NOT_FOUND if the contribution has none; otherwise as `open` and `StoredContribution.read`.
         """
         there = self.open(name, side)
         places = [place for place, part in enumerate(there.layout.sets) if part.rule == CODES]

@@ -44,10 +44,6 @@ class StoredContribution:
         """Decrypt and check one set; VAULT, UPLOAD_CORRUPT if it has changed on the disk."""
         return self.reference(number).read()
 
-    def digests(self, number: int) -> NDArray[np.uint64]:
-        """The digests of the blocks of a set's rows: nothing else of it is read, as far as chunks allow."""
-        return self.reference(number).digests()
-
     def reference(self, number: int) -> StoredSet:
         """A set, read by this reader; sent to another process, by that process's own."""
         return StoredSet(self.layout.sets[number], self._starts[number], self.payload)
@@ -79,6 +75,7 @@ class StoredSet:
         return set_from_bytes(self.layout, self.reader.read(self.start, self._stop))
 
     def digests(self) -> NDArray[np.uint64]:
+        """The digests of the blocks of its rows: nothing else of it is read, as far as chunks allow."""
         part = self.layout
         start = self.start + part.fields_bytes + 8 * part.rows * part.blocks.index(part.rule)
         return np.frombuffer(self.reader.read(start, start + 8 * part.rows), dtype="<u8").astype(np.uint64)

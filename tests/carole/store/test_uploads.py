@@ -49,7 +49,7 @@ def test_chunks_come_in_any_order_and_often_and_are_read_back_as_sent(store, giv
     given.commit(store, Side.ALICE, UPLOAD)
     assert begin(store, given).committed
     given.put(store, Side.ALICE, UPLOAD, 1)
-    (found,) = store.uploads.read(PROJECT, Side.ALICE)
+    found = store.uploads.open(PROJECT, Side.ALICE).read(0)
     (sent,) = given.sets
     assert found.layout == sent.layout
     for name, field in sent.fields.items():
