@@ -37,7 +37,6 @@ from gemel.carole.projects.project import Approval, Grant, KeyReport
 from gemel.carole.store import Store
 from gemel.carole.store.provision import StorePlace, initialise
 from gemel.carole.store.registry import NewProject
-from gemel.carole.store.store import milliseconds
 from gemel.common.keys.derivation import Seed
 from gemel.common.keys.identity import Identity, IdentityKey
 from gemel.common.keys.noise import NoiseKey
@@ -184,9 +183,9 @@ class StoredFiles:
     def __init__(self, folder: Path, sets: Sequence[tuple[SignatureSet, ...]], n_records: int) -> None:
         self.blobs, self.keys = folder / "blobs", WrappingKeys.create()
         identity = Identity(IdentityKey.create())
-        places = f"sqlite:///{folder}/carole.db", self.blobs
-        initialise(StorePlace(*places, identity, milliseconds))
-        self._store = Store(*places, Vault(self.keys), identity)
+        place = StorePlace(f"sqlite:///{folder}/carole.db", self.blobs, identity)
+        initialise(place)
+        self._store = Store(place, Vault(self.keys))
         self._store.recover()
         self._key_project()
         self.total_bytes = self.sets = 0

@@ -199,14 +199,13 @@ _NEXT = (
 def _store(config: Path) -> StorePlace:
     from gemel.carole.configuration import load_carole
     from gemel.carole.store.provision import StorePlace
-    from gemel.carole.store.store import milliseconds
     from gemel.common.keys.identity_configuration import open_identity
     from gemel.common.pki.folders import PartyFolder
 
     configuration = load_carole(config)
     os.umask(0o077)
     identity = open_identity(configuration.identity, PartyFolder(configuration.keys).identity)
-    return StorePlace(configuration.store.database, configuration.store.place, identity, milliseconds)
+    return StorePlace(configuration.store.database, configuration.store.place, identity)
 
 
 @app.command()
@@ -235,7 +234,7 @@ def try_notify(config: Config = Path("carole.yaml"), dry_run: DryRun = False) ->
     from gemel.carole.configuration import load_carole
     from gemel.carole.notification.message import Event, Message
     from gemel.carole.notification.ways import DeliveryError, send
-    from gemel.carole.store.store import milliseconds
+    from gemel.carole.store.clock_guard import milliseconds
     from gemel.common.errors import GemelError
 
     ways = load_carole(config).notify

@@ -23,7 +23,8 @@ from gemel.carole.service.metrics import CaroleMetrics
 from gemel.carole.service.stewardship import Stewardship
 from gemel.carole.service.supervisor import Supervisor, log_swept
 from gemel.carole.store import Store
-from gemel.carole.store.store import milliseconds
+from gemel.carole.store.clock_guard import milliseconds
+from gemel.carole.store.provision import StorePlace
 from gemel.carole.store.tenure import Standing
 from gemel.carole.store.uploads import Quota
 from gemel.common.errors import ErrorCode, GemelError
@@ -102,7 +103,8 @@ class Application:
         vault = Vault(open_wrapper(self.configuration.wrapping, folder.wrapping))
         identity = open_identity(self.configuration.identity, folder.identity)
         check_own(self._trust.members.in_role(Role.LINKER), {"identity": (identity.public,)}, str(folder.path))
-        self.store = Store(self.configuration.store.database, self.configuration.store.place, vault, identity)
+        configured = self.configuration.store
+        self.store = Store(StorePlace(configured.database, configured.place, identity), vault)
         if isinstance(self.configuration.engine, DaskEngine):
             self.configuration.engine.check()
         for way in self.configuration.notify:

@@ -19,7 +19,7 @@ from gemel.carole.projects.operations.outcome import Detail
 from gemel.carole.projects.project import Approval, Project
 from gemel.carole.projects.transitions import require_owner
 from gemel.carole.store import Store
-from gemel.carole.store.store import milliseconds
+from gemel.carole.store.clock_guard import milliseconds
 from gemel.carole.store.uploads import Quota
 from gemel.carole.store.view import not_found
 from gemel.common.errors import ErrorCode, GemelError, parameter

@@ -36,7 +36,7 @@ class StorePlace:
     url: str = field(repr=False)
     blobs: Path | Bucket
     identity: Identity
-    clock: Clock
+    clock: Clock = clock_guard.milliseconds
 
     def opened(self, prepare: Prepare, *, create: bool = False, dry_run: bool = False) -> closing[Database]:
         """The database, closed with the block."""

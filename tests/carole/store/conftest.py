@@ -182,7 +182,7 @@ class Site:
 
     def open(self, holder: str = "") -> Store:
         """The store, which nothing has recovered; it is closed with the test."""
-        store = Store(self.url, self.blobs, self.vault, self.identity, self.clock, holder=holder)
+        store = Store(self.place, self.vault, holder=holder)
         self.request.addfinalizer(store.close)
         return store
 

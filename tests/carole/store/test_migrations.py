@@ -18,7 +18,6 @@ from gemel.carole.store import tenure
 from gemel.carole.store.database import Database
 from gemel.carole.store.migrations import schema_version
 from gemel.carole.store.provision import StorePlace, initialise, upgrade
-from gemel.carole.store.store import milliseconds
 from gemel.carole.store.tables import metadata
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.keys.identity_configuration import open_identity
@@ -157,7 +156,7 @@ UPGRADE = """
 import sys
 from pathlib import Path
 from gemel.carole.store.provision import StorePlace, upgrade
-from gemel.carole.store.store import milliseconds
+from gemel.carole.store.clock_guard import milliseconds
 from gemel.common.keys.identity import Identity
 from gemel.common.keys.identity import IdentityKey
 upgrade(StorePlace(sys.argv[1], Path(sys.argv[2]), Identity(IdentityKey.create()), milliseconds))
@@ -218,7 +217,7 @@ def test_the_command_upgrades_what_serve_refuses_and_not_below_a_running_carole(
     environment = later_programs(tmp_path / "later")
     identity = open_identity(None, parties.parties["carole"].identity)
     url, blobs = f"sqlite:///{tmp_path / 'store' / 'carole.db'}", tmp_path / "store" / "blobs"
-    initialise(StorePlace(url, blobs, identity, milliseconds))
+    initialise(StorePlace(url, blobs, identity))
 
     def gemel(*words):
         command = [sys.executable, "-m", "gemel", *words, "--config", str(configuration)]

@@ -11,10 +11,10 @@ from sqlalchemy import text
 
 from gemel.carole.projects.project import RunState
 from gemel.carole.store import tenure
+from gemel.carole.store.clock_guard import milliseconds
 from gemel.carole.store.database import Database
 from gemel.carole.store.payloads.blobs import IDENTITY, Blobs
 from gemel.carole.store.provision import initialise
-from gemel.carole.store.store import milliseconds
 from gemel.carole.store.tenure import Renewal, Standing
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.parties import Role

@@ -329,7 +329,7 @@ def test_the_store_reads_back_what_an_operation_changes(ready):
         lambda known, _: take_run(known, "d" * 32),
         lambda known, _: finish_run(known, "d" * 32, 7),
         lambda known, _: consent.amend(
-            known, "coordinator", b"\3" * 32, known.encoding_digest, known.grants, Policy.HOLD
+            known, "coordinator", replace(NEW, specification_digest=b"\3" * 32, policy=Policy.HOLD)
         ),
         lambda known, now: consent.approve(
             known, Role.COORDINATOR, Approval("coordinator", b"\3" * 32, b"s" * 64, now)
