@@ -100,9 +100,6 @@ class ObjectsConfiguration(Configuration):
     authorities: ConfiguredPath | None = None
     """Certificates of the authorities of the service's certificate, in PEM; by default those that everyone trusts."""
 
-    def bucket(self, url: str) -> Bucket:
-        return Bucket(url, self.endpoint, self.region, self.credentials, self.authorities)
-
 
 class BlobsConfiguration(Configuration):
     """Where encrypted uploads and results are."""
@@ -121,9 +118,7 @@ class BlobsConfiguration(Configuration):
     @property
     def place(self) -> Path | Bucket:
         """Where blobs are, as the store takes it."""
-        return (
-            self.blobs if isinstance(self.blobs, Path) else (self.objects or ObjectsConfiguration()).bucket(self.blobs)
-        )
+        return self.blobs if isinstance(self.blobs, Path) else Bucket(self.blobs, **dict(self.objects or ()))
 
 
 class StoreConfiguration(BlobsConfiguration):

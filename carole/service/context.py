@@ -15,7 +15,7 @@ import grpc
 
 from gemel.carole.configuration import LimitsConfiguration
 from gemel.carole.projects.operations import consent
-from gemel.carole.projects.operations.outcome import Detail
+from gemel.carole.projects.operations.outcome import Detail, Outcome
 from gemel.carole.projects.project import Approval, Project
 from gemel.carole.projects.transitions import require_owner
 from gemel.carole.store import Store
@@ -185,12 +185,11 @@ def approve(
     over this project, digest and epoch; else as `operations.approve`.
     """
     member.identity.verify(signature, SigningPurpose.APPROVAL, *approval_parts(name, digest, epoch))
-    return service.store.apply(
-        name,
-        lambda project, now: consent.approve(
-            project, member.role, Approval(member.name, digest, signature, now, epoch), file
-        ),
-    )
+
+    def approved(project: Project, now: int) -> Outcome:
+        return consent.approve(project, member.role, Approval(member.name, digest, signature, now, epoch), file)
+
+    return service.store.apply(name, approved)
 
 
 # Changes of the membership list, recorded in the audit log: from when on Carole admits whom, by which keys.

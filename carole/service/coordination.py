@@ -90,7 +90,7 @@ class Coordination(Resolving, coordination_pb2_grpc.CoordinationServicer):
             specification=self._store.projects.specification(name),
             certificates=endings_to_wire(self._trust.endings()),
             hand_over=hand_over_to_wire(project),
-            new_epoch=None if project.new_epoch is None else new_epoch_to_wire(project.new_epoch),
+            new_epoch=new_epoch_to_wire(project),
         )
 
     def ListProjects(self, request: pb.ListProjectsRequest, context: ServicerContext) -> pb.ListProjectsResponse:

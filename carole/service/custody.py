@@ -91,7 +91,7 @@ class Custody(Receiving, Resolving, custody_pb2_grpc.CustodyServicer):
         )
         if task is not None:
             project = next(project for project in projects if project.name == task.project)
-            upload, opened = project.uploads.get(side), project.new_epoch
+            upload = project.uploads.get(side)
             response.MergeFrom(
                 pb.NextTaskResponse(
                     kind=pb.TaskKind.Name(int(task.kind)),
@@ -101,7 +101,7 @@ class Custody(Receiving, Resolving, custody_pb2_grpc.CustodyServicer):
                     run=task.run,
                     recipient=task.recipient,
                     upload="" if upload is None or not task.run else upload.upload,
-                    new_epoch=None if opened is None else new_epoch_to_wire(opened),
+                    new_epoch=new_epoch_to_wire(project),
                 )
             )
         return response

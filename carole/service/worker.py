@@ -190,7 +190,9 @@ class Worker:
             lease = self._store.runs.take(self._owner)
             if lease is None:
                 time.sleep(POLL_SECONDS)
-            else:
+                continue
+            # Every line about the run has the id that the log of the service has of the call that requested it.
+            with bound_contextvars(run=lease.run, **({"request": lease.call} if lease.call else {})):
                 self._carry_out(lease)
 
     def _erase(self) -> None:
@@ -205,11 +207,6 @@ class Worker:
                 log.info("erased", due=count)
 
     def _carry_out(self, lease: Lease) -> None:
-        # Every line about the run has the id that the log of the service has of the call that requested it.
-        with bound_contextvars(run=lease.run, **({"request": lease.call} if lease.call else {})):
-            self._link(lease)
-
-    def _link(self, lease: Lease) -> None:
         from gemel.carole.service.computing import GaveWayError
         from gemel.carole.service.ending import RunWork
         from gemel.carole.service.linking import carry_out

@@ -62,14 +62,10 @@ def back_up(url: str, place: Path | Bucket, target: Path, clock: Clock) -> Manif
     except FileExistsError:
         what = "a backup is written into a new folder"
         raise GemelError(ErrorCode.EXISTS, what, where=str(target), remedy="name another one") from None
-    source = Database(url)
     try:
-        with source.read() as connection:
-
-            def prepare(written: Connection, where: str) -> None:
-                _copy(connection, written, STORE)
-
-            Database(f"sqlite:///{target / DATABASE}", prepare=prepare, create=True).close()
+        with closing(Database(url)) as source, source.read() as connection:
+            made = f"sqlite:///{target / DATABASE}"
+            Database(made, prepare=lambda written, _: _copy(connection, written, STORE), create=True).close()
             files = _files(connection)
             manifest = Manifest(audit.log_name(connection), audit.last(connection), clock(), len(files))
         _copy_files(Blobs(place), target / BLOBS, files)
@@ -81,8 +77,6 @@ def back_up(url: str, place: Path | Bucket, target: Path, clock: Clock) -> Manif
     except BaseException:
         shutil.rmtree(target, ignore_errors=True)
         raise
-    finally:
-        source.close()
     return manifest
 
 

@@ -18,7 +18,7 @@ from gemel.carole.projects.transitions import Action
 from gemel.carole.store import audit
 from gemel.carole.store.changes import Part, project_columns
 from gemel.carole.store.clock_guard import DAY_MS
-from gemel.carole.store.database import STATE, Database, counter
+from gemel.carole.store.database import STATE, counter
 from gemel.carole.store.tables import approvals, projects, runs
 from gemel.carole.store.tables import audit as entries
 from gemel.carole.store.view import Held, all_held, read_project
@@ -40,46 +40,6 @@ class FormerProjects:
     """Other projects of which a run was released within `DAYS` days."""
     links: int
     """Links of the newest such run of each, in all."""
-
-
-def former_projects(database: Database, now: int) -> Callable[[str], FormerProjects]:
-    """Count released projects of the same two custodians.
-
-    By a project's name: the other released projects of its two custodians; none before both have approved.
-    Erased projects count: approvals and numbers of links stay when a project is erased. O(projects) once.
-    """
-    consented = (
-        select(projects.c.name, approvals.c.role, approvals.c.member)
-        .join(approvals, approvals.c.project == projects.c.id)
-        .where(approvals.c.role.in_([str(side.role) for side in Side]))
-    )
-    released = (
-        select(projects.c.name, runs.c.links)
-        .join(runs, runs.c.project == projects.c.id)
-        .where(runs.c.released == 1, runs.c.ended_at > now - DAYS * DAY_MS)
-        .order_by(runs.c.sequence)
-    )
-    parties: dict[str, dict[str, str]] = {}
-    with database.read() as connection:
-        for row in connection.execute(consented):
-            parties.setdefault(row.name, {})[row.role] = row.member
-        links = {row.name: int(row.links) for row in connection.execute(released)}
-
-    released_of: dict[frozenset[tuple[str, str]], list[int]] = defaultdict(list)
-    for name, number in links.items():
-        released_of[frozenset(parties.get(name, {}).items())].append(number)
-    sums = {both: FormerProjects(len(numbers), sum(numbers)) for both, numbers in released_of.items()}
-
-    def others(name: str) -> FormerProjects:
-        own = parties.get(name, {})
-        all_of = sums.get(frozenset(own.items()))
-        if len(own) < len(Side) or all_of is None:
-            return FormerProjects(0, 0)
-        if name not in links:
-            return all_of
-        return FormerProjects(all_of.projects - 1, all_of.links - links[name])
-
-    return others
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -158,8 +118,43 @@ class Registry(Part):
         return self._held(name).specification
 
     def former(self) -> Callable[[str], FormerProjects]:
-        """Of a project's name: how many other projects of its custodians were released lately, with how many links."""
-        return former_projects(self._database, self._clock())
+        """Of a project's name: how many other projects of its custodians were released lately, with how many links.
+
+        None before both have approved. Erased projects count: approvals and numbers of links stay when a project is
+        erased. O(projects) once.
+        """
+        consented = (
+            select(projects.c.name, approvals.c.role, approvals.c.member)
+            .join(approvals, approvals.c.project == projects.c.id)
+            .where(approvals.c.role.in_([str(side.role) for side in Side]))
+        )
+        released = (
+            select(projects.c.name, runs.c.links)
+            .join(runs, runs.c.project == projects.c.id)
+            .where(runs.c.released == 1, runs.c.ended_at > self._clock() - DAYS * DAY_MS)
+            .order_by(runs.c.sequence)
+        )
+        parties: dict[str, dict[str, str]] = {}
+        with self._database.read() as connection:
+            for row in connection.execute(consented):
+                parties.setdefault(row.name, {})[row.role] = row.member
+            links = {row.name: int(row.links) for row in connection.execute(released)}
+
+        released_of: dict[frozenset[tuple[str, str]], list[int]] = defaultdict(list)
+        for name, number in links.items():
+            released_of[frozenset(parties.get(name, {}).items())].append(number)
+        sums = {both: FormerProjects(len(numbers), sum(numbers)) for both, numbers in released_of.items()}
+
+        def others(name: str) -> FormerProjects:
+            own = parties.get(name, {})
+            all_of = sums.get(frozenset(own.items()))
+            if len(own) < len(Side) or all_of is None:
+                return FormerProjects(0, 0)
+            if name not in links:
+                return all_of
+            return FormerProjects(all_of.projects - 1, all_of.links - links[name])
+
+        return others
 
     def version(self) -> int:
         """A number that grows whenever any project changes: cheap to poll."""

@@ -56,7 +56,7 @@ def test_what_is_restored_is_what_was_backed_up_and_goes_on(running, backup, sit
     *kept, last = store.audit.entries()
     assert kept == before
     assert (last.action, last.details["entries"]) == ("restore", len(before))
-    assert store.uploads.read(PROJECT, Side.BOB)
+    assert store.uploads.open(PROJECT, Side.BOB).read(0)
     run = store.projects.get(PROJECT).runs[-1]
     assert run.state is RunState.DONE
     accept(store)
@@ -187,7 +187,7 @@ def test_a_backup_of_an_older_version_is_upgraded_as_it_is_put_back(backup, site
     *_, restored, upgraded = store.audit.entries()
     assert (restored.action, restored.details["entries"]) == ("restore", made.entries)
     assert (upgraded.action, upgraded.details) == ("upgrade", {"from": STORE, "to": LATER, "store": made.store})
-    assert store.uploads.read(PROJECT, Side.ALICE)
+    assert store.uploads.open(PROJECT, Side.ALICE).read(0)
 
 
 # Dry runs of what changes a store: all of it is done, and nothing stays.

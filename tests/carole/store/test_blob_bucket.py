@@ -61,7 +61,7 @@ def test_uploads_runs_and_erasure_in_a_bucket(open_store, object_store, contribu
     store = open_store()
     for side, given in contributions.items():
         assert store.uploads.open(PROJECT, side).payload.read(5, 3_000_000) == given.payload[5:3_000_000]
-        assert store.uploads.read(PROJECT, side)
+        assert store.uploads.open(PROJECT, side).read(0)
     # By another process too, which has the bucket's credentials and the wrapping key, and no database.
     reference = pickle.loads(pickle.dumps(store.uploads.open(PROJECT, Side.BOB).reference(0))).payload  # noqa: S301
     other = PayloadSource(Blobs(bucket), site.vault).reader(reference)
@@ -169,7 +169,7 @@ def test_what_fails_is_named_and_goes_on_when_it_is_mended(store, object_store, 
     contribute(store, Side.ALICE, given)
     object_store.suspend()
     with remedied(ErrorCode.DATABASE, "contribution of alice, chunk 0 of 6 .*the object store cannot be reached"):
-        store.uploads.read(PROJECT, Side.ALICE)
+        store.uploads.open(PROJECT, Side.ALICE).read(0)
     object_store.resume()
     store.sweep()  # of a request whose answer never came
     (path,) = (path for path in of_payloads(object_store) if "/" in path)
@@ -177,9 +177,9 @@ def test_what_fails_is_named_and_goes_on_when_it_is_mended(store, object_store, 
     for spoilt, match in ((None, "no such object"), (content[:100], "does not decrypt|shorter")):
         object_store.change(path, spoilt)
         with remedied(ErrorCode.VAULT, match):
-            store.uploads.read(PROJECT, Side.ALICE)
+            store.uploads.open(PROJECT, Side.ALICE).read(0)
     object_store.change(path, content)
-    assert store.uploads.read(PROJECT, Side.ALICE)
+    assert store.uploads.open(PROJECT, Side.ALICE).read(0)
 
 
 @pytest.mark.parametrize(
