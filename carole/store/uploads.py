@@ -183,7 +183,8 @@ class Uploads(Part):
             got = f"{count} chunks, {total_bytes} bytes and {same} root digest"
             raise GemelError(ErrorCode.UPLOAD_CORRUPT, what, where=where, got=got, remedy="start a new upload")
         if row.committed_at is None:
-            reader = PayloadReader(self._payloads, key, row.payload, chunks, row.total_bytes, where)
+            reference = PayloadReference(row.payload, tuple(chunks), row.total_bytes, where)
+            reader = PayloadReader(self._payloads, key, reference)
             with self._validating:
                 validate_payload(layout_from_text(row.layout), reader)
                 pack(self._database, self._payloads, row.payload)
@@ -198,13 +199,12 @@ class Uploads(Part):
         """
         with self._database.read() as connection:
             row = _contributed(connection, name, side)
-            chunks = self._payloads.chunks(connection, row.payload)
+            chunks = tuple(self._payloads.chunks(connection, row.payload))
             key = self._payloads.key(connection, row.payload)
             wrapped, store = self._payloads.wrapped_key(connection, row.payload), log_name(connection)
         where = f"{name}, contribution of {side}"
-        whole = PayloadReference(store, row.payload, wrapped, row.total_bytes, 0, tuple(chunks), where)
-        reader = PayloadReader(self._payloads, key, row.payload, chunks, row.total_bytes, where, whole=whole)
-        return StoredContribution(layout_from_text(row.layout), reader)
+        whole = PayloadReference(row.payload, chunks, row.total_bytes, where, wrapped_key=wrapped, store=store)
+        return StoredContribution(layout_from_text(row.layout), PayloadReader(self._payloads, key, whole))
 
     def shares(self, name: str, side: Side) -> SharesOfUpload:
         """What the compute parties need of one side's contribution, in mode shared.
