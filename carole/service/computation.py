@@ -76,14 +76,9 @@ def require_size(offer: pb.NextComputationResponse) -> None:
 
 
 def _input(project: Project, side: Side, found: SharesOfUpload) -> pb.ComputationInput:
+    check_value = project.reports[side].key_check_value
     manifest = Manifest(
-        project.name,
-        side,
-        found.epoch,
-        project.encoding_digest,
-        project.reports[side].key_check_value,
-        found.layout,
-        found.sealed_seeds,
+        project.name, side, found.epoch, project.encoding_digest, check_value, found.layout, found.sealed_seeds
     )
     return pb.ComputationInput(upload=found.upload, manifest=manifest_to_wire(manifest))
 

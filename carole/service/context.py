@@ -31,7 +31,7 @@ from gemel.common.pki.members import Member, Members
 from gemel.common.rpc.dispatch import may_wait
 from gemel.common.rpc.trust import Trust
 from gemel.common.specification import Specification, load_specification
-from gemel.protos.linkage.v1 import custody_pb2, project_pb2
+from gemel.protos.linkage.v1 import coordination_pb2, custody_pb2, project_pb2
 
 # What the custodians' services report of themselves: when they last called, and why a project does not go on there.
 
@@ -170,24 +170,22 @@ def request_id(text: str) -> str:
     return text
 
 
+ApproveRequest = custody_pb2.ApproveRequest | coordination_pb2.ApproveProjectRequest
+
+
 def approve(
-    service: ServiceContext,
-    member: Member,
-    name: str,
-    digest: bytes,
-    signature: bytes,
-    epoch: int,
-    file: Mapping[str, Detail] = MappingProxyType({}),
+    service: ServiceContext, member: Member, request: ApproveRequest, file: Mapping[str, Detail] = MappingProxyType({})
 ) -> Project:
     """Verify and keep a member's consent.
 
     What a custodian states of its `file` goes to the audit log with it. Raises SIGNATURE if it is not this member's
     over this project, digest and epoch; else as `operations.approve`.
     """
-    member.identity.verify(signature, SigningPurpose.APPROVAL, *approval_parts(name, digest, epoch))
+    name, digest, epoch = project_name(request.project), request.specification_digest, request.epoch
+    member.identity.verify(request.signature, SigningPurpose.APPROVAL, *approval_parts(name, digest, epoch))
 
     def approved(project: Project, now: int) -> Outcome:
-        return consent.approve(project, member.role, Approval(member.name, digest, signature, now, epoch), file)
+        return consent.approve(project, member.role, Approval(member.name, digest, request.signature, now, epoch), file)
 
     return service.store.apply(name, approved)
 

@@ -49,11 +49,9 @@ class Coordination(Resolving, coordination_pb2_grpc.CoordinationServicer):
         return pb.CreateProjectResponse(status=self._status(project, caller(context)))
 
     def ApproveProject(self, request: pb.ApproveProjectRequest, context: ServicerContext) -> pb.ApproveProjectResponse:
-        name = project_name(request.project)
-        require_stewards(self._store.projects.get(name).signatures, self._trust.members)
-        project = approve(
-            self._service, caller(context), name, request.specification_digest, request.signature, request.epoch
-        )
+        signatures = self._store.projects.get(project_name(request.project)).signatures
+        require_stewards(signatures, self._trust.members)
+        project = approve(self._service, caller(context), request)
         return pb.ApproveProjectResponse(status=self._status(project, caller(context)))
 
     def AmendProject(self, request: pb.AmendProjectRequest, context: ServicerContext) -> pb.AmendProjectResponse:

@@ -45,7 +45,8 @@ RECORDS, ORIGIN, SIGNATURE = "stated_records", "stated_origin", "file_signature"
 def file_details(request: pb.ApproveRequest, member: Member) -> dict[str, Detail]:
     """The details that the audit entry of an approval has of the custodian's file."""
     stated = FileStatement(request.file.records, request.file.origin)
-    stated.verify(member.identity, request.file.signature, request.project, request.specification_digest)
+    name = project_name(request.project)
+    stated.verify(member.identity, request.file.signature, name, request.specification_digest)
     return {RECORDS: stated.records, ORIGIN: stated.origin, SIGNATURE: request.file.signature.hex()}
 
 
@@ -108,9 +109,7 @@ class Custody(Receiving, Resolving, custody_pb2_grpc.CustodyServicer):
 
     def Approve(self, request: pb.ApproveRequest, context: ServicerContext) -> pb.ApproveResponse:
         member, _ = _custodian(context)
-        name = project_name(request.project)
-        digest, file = request.specification_digest, file_details(request, member)
-        project = approve(self._service, member, name, digest, request.signature, request.epoch, file)
+        project = approve(self._service, member, request, file_details(request, member))
         return pb.ApproveResponse(status=status_to_wire(project))
 
     def Decline(self, request: pb.CustodyDeclineRequest, context: ServicerContext) -> pb.CustodyDeclineResponse:
@@ -167,17 +166,10 @@ class Custody(Receiving, Resolving, custody_pb2_grpc.CustodyServicer):
         _, spec = self._service.specification(name)
         check_manifest(manifest, project, spec)
         stated = check_stated(self._store.audit, manifest, spec, member.name)
-        upload = new_id(request.upload, "upload")
+        upload, layout, seeds = new_id(request.upload, "upload"), manifest.layout, manifest.sealed_seeds
+        measured = {**leakage_details(request), **stated}
         progress = self._store.uploads.begin(
-            name,
-            side,
-            member.name,
-            upload,
-            manifest.layout,
-            {**leakage_details(request), **stated},
-            spec.decoys,
-            self._service.quota,
-            manifest.sealed_seeds,
+            name, side, member.name, upload, layout, measured, spec.decoys, self._service.quota, seeds
         )
         return contribution_pb2.BeginUploadResponse(
             total_bytes=progress.total_bytes,
@@ -198,15 +190,8 @@ class Custody(Receiving, Resolving, custody_pb2_grpc.CustodyServicer):
         self, request: contribution_pb2.CommitUploadRequest, context: ServicerContext
     ) -> contribution_pb2.CommitUploadResponse:
         member, side = _custodian(context)
-        self._store.uploads.commit(
-            project_name(request.project),
-            side,
-            member.name,
-            known_id(request.upload),
-            request.chunks,
-            request.total_bytes,
-            request.root,
-        )
+        name, upload = project_name(request.project), known_id(request.upload)
+        self._store.uploads.commit(name, side, member.name, upload, request.chunks, request.total_bytes, request.root)
         return contribution_pb2.CommitUploadResponse()
 
     def FetchResult(self, request: pb.FetchResultRequest, context: ServicerContext) -> pb.FetchResultResponse:

@@ -181,11 +181,8 @@ class Log:
             if stored is not None and stored >= seen.size:
                 return
             connection.execute(delete(audit_witnesses).where(which))
-            connection.execute(
-                insert(audit_witnesses).values(
-                    member=member, size=seen.size, checkpoint=seen.to_text(cosigned), countersignature=countersignature
-                )
-            )
+            values = {"member": member, "size": seen.size, "checkpoint": seen.to_text(cosigned)}
+            connection.execute(insert(audit_witnesses).values(**values, countersignature=countersignature))
 
     def awaited(self, member: str, other: str, projects: Collection[str]) -> int:
         """The size up to which a custodian has yet to countersign the log; 0 if it has.

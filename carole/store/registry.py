@@ -16,7 +16,7 @@ from gemel.carole.projects.operations.outcome import Entry
 from gemel.carole.projects.project import Approval, PendingHandOver, Project, State, Terms
 from gemel.carole.projects.transitions import Action
 from gemel.carole.store import audit
-from gemel.carole.store.changes import Part, project_columns
+from gemel.carole.store.changes import Part, columns, project_columns
 from gemel.carole.store.clock_guard import DAY_MS
 from gemel.carole.store.database import STATE, counter
 from gemel.carole.store.tables import approvals, projects, runs
@@ -222,9 +222,4 @@ def _require_newer(connection: Connection, project: str, seen: Checkpoint) -> No
 
 def _kept(new: NewProject) -> dict[str, Any]:
     """What is kept from a specification besides what the rules use."""
-    return {
-        "specification": new.specification,
-        "uploads_days": new.uploads_days,
-        "results_days": new.results_days,
-        "releases_days": new.releases_days,
-    }
+    return columns(new, "specification", "uploads_days", "results_days", "releases_days")
