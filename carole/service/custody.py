@@ -44,8 +44,7 @@ RECORDS, ORIGIN, SIGNATURE = "stated_records", "stated_origin", "file_signature"
 
 def file_details(request: pb.ApproveRequest, member: Member) -> dict[str, Detail]:
     """The details that the audit entry of an approval has of the custodian's file."""
-    stated = FileStatement(request.file.records, request.file.origin)
-    name = project_name(request.project)
+    name, stated = project_name(request.project), FileStatement(request.file.records, request.file.origin)
     stated.verify(member.identity, request.file.signature, name, request.specification_digest)
     return {RECORDS: stated.records, ORIGIN: stated.origin, SIGNATURE: request.file.signature.hex()}
 
