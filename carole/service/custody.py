@@ -33,8 +33,17 @@ from gemel.common.specification.model.granted_variables import Transfer
 from gemel.common.wire.chunks import CHUNK_BYTES, Chunk
 from gemel.common.wire.manifest import Manifest, manifest_from_wire
 from gemel.common.wire.parties import side_to_wire
-from gemel.protos.linkage.v1 import contribution_pb2, custody_pb2_grpc, variables_pb2
+from gemel.protos.linkage.v1 import contribution_pb2, custody_pb2_grpc
 from gemel.protos.linkage.v1 import custody_pb2 as pb
+from gemel.protos.linkage.v1.contribution_pb2 import (
+    BeginUploadRequest,
+    BeginUploadResponse,
+    CommitUploadRequest,
+    CommitUploadResponse,
+    PutChunkRequest,
+    PutChunkResponse,
+)
+from gemel.protos.linkage.v1.variables_pb2 import PutVariablesRequest, PutVariablesResponse
 
 # What custodians state of their files: in the audit log with their approvals, and compared with what they send.
 
@@ -150,9 +159,7 @@ class Custody(Receiving, Resolving, custody_pb2_grpc.CustodyServicer):
             raise mismatch
         return pb.ReportKeysResponse(status=status_to_wire(project))
 
-    def BeginUpload(
-        self, request: contribution_pb2.BeginUploadRequest, context: ServicerContext
-    ) -> contribution_pb2.BeginUploadResponse:
+    def BeginUpload(self, request: BeginUploadRequest, context: ServicerContext) -> BeginUploadResponse:
         """Announce a contribution, or query its progress."""
         member, side = _custodian(context)
         limits = self._service.limits
@@ -170,7 +177,7 @@ class Custody(Receiving, Resolving, custody_pb2_grpc.CustodyServicer):
         progress = self._store.uploads.begin(
             name, side, member.name, upload, layout, measured, spec.decoys, self._service.quota, seeds
         )
-        return contribution_pb2.BeginUploadResponse(
+        return BeginUploadResponse(
             total_bytes=progress.total_bytes,
             chunk_bytes=CHUNK_BYTES,
             chunks=progress.chunks,
@@ -178,20 +185,16 @@ class Custody(Receiving, Resolving, custody_pb2_grpc.CustodyServicer):
             committed=progress.committed,
         )
 
-    def PutChunk(
-        self, request: contribution_pb2.PutChunkRequest, context: ServicerContext
-    ) -> contribution_pb2.PutChunkResponse:
+    def PutChunk(self, request: PutChunkRequest, context: ServicerContext) -> PutChunkResponse:
         _, side = _custodian(context)
         self._store.uploads.put(project_name(request.project), side, known_id(request.upload), Chunk.of(request.chunk))
-        return contribution_pb2.PutChunkResponse()
+        return PutChunkResponse()
 
-    def CommitUpload(
-        self, request: contribution_pb2.CommitUploadRequest, context: ServicerContext
-    ) -> contribution_pb2.CommitUploadResponse:
+    def CommitUpload(self, request: CommitUploadRequest, context: ServicerContext) -> CommitUploadResponse:
         member, side = _custodian(context)
         name, upload = project_name(request.project), known_id(request.upload)
         self._store.uploads.commit(name, side, member.name, upload, request.chunks, request.total_bytes, request.root)
-        return contribution_pb2.CommitUploadResponse()
+        return CommitUploadResponse()
 
     def FetchResult(self, request: pb.FetchResultRequest, context: ServicerContext) -> pb.FetchResultResponse:
         member, _ = _custodian(context)
@@ -208,14 +211,12 @@ class Custody(Receiving, Resolving, custody_pb2_grpc.CustodyServicer):
         self._store.results.acknowledge(name, side, member.name, run, request.root, alone)
         return pb.AcknowledgeResultResponse()
 
-    def PutVariables(
-        self, request: variables_pb2.PutVariablesRequest, context: ServicerContext
-    ) -> variables_pb2.PutVariablesResponse:
+    def PutVariables(self, request: PutVariablesRequest, context: ServicerContext) -> PutVariablesResponse:
         member, side = _custodian(context)
         transfer, chunk = Transfer(side, request.recipient), Chunk.of(request.chunk)
         name, run, maximum = project_name(request.project), known_id(request.run), self._service.limits.max_upload_bytes
         self._store.variables.put(name, member.name, run, transfer, chunk, maximum, self._service.quota)
-        return variables_pb2.PutVariablesResponse()
+        return PutVariablesResponse()
 
 
 def _custodian(context: ServicerContext) -> tuple[Member, Side]:
