@@ -122,9 +122,8 @@ class Application:
         self._observation = self._observed(check_keys)
         self.computation = Computation(self._service)
         """Sessions of computations; tests change how long a party may be away."""
-        self._notifier = Notifier(
-            self.configuration.notify, self.store, lambda: self._trust.members, self._trust.endings
-        )
+        trust = self._trust
+        self._notifier = Notifier(self.configuration.notify, self.store, lambda: trust.members, trust.endings)
         self._server: RunningServer | None = None
         self._ended = ended or threading.Event()
         self._lost = False

@@ -214,11 +214,11 @@ _ID_BYTES = 8
 
 
 Files = Mapping[Side, Mapping[str, bytes]]
-"""What is shown of pairs and entities to each custodian, by file."""
+"""What is shown of pairs and entities to each custodian, by the names of files."""
 
 
 def share_files(spec: Specification, linkage: Linkage) -> Files:
-    """The tables of each custodian's share; in mode block_keyed the resolver has made and sealed them."""
+    """The tables of each custodian's share, as Carole makes them where no resolver does."""
     ids = _ids(linkage.pairs.weight.size)
     entity_ids = _ids(0 if linkage.entities is None else linkage.entities.n)
     files: dict[Side, dict[str, bytes]] = {}
