@@ -153,7 +153,7 @@ def linked(
     # The surnames' shares among people; misspelt ones have none, and never agree.
     shares = np.where(files.surnames > 0, files.surnames, 1e-12)
     joint = driver_network().model()
-    known = ValueModel.of(joint, (AloneKey(len(driver_network().names), shares, shares, shares),))
+    known = ValueModel.of(joint, (AloneKey(len(driver_network().names), shares),))
     reported = {
         "Ext. EM": {},
         "Ext. EM +": {"training": files.training},

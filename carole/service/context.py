@@ -28,10 +28,10 @@ from gemel.common.keys.identity import SigningPurpose
 from gemel.common.parties import Side
 from gemel.common.pki.certified_names import PinnedKey
 from gemel.common.pki.members import Member, Members
-from gemel.common.rpc.dispatch import may_wait
 from gemel.common.rpc.trust import Trust
 from gemel.common.specification import Specification, load_specification
 from gemel.protos.linkage.v1 import coordination_pb2, custody_pb2, project_pb2
+from gemel.serving.dispatch import may_wait
 
 # What the custodians' services report of themselves: when they last called, and why a project does not go on there.
 

@@ -27,7 +27,6 @@ from gemel.common.keys.check import CANARY_BYTES, CHECK_BYTES
 from gemel.common.parties import SIDE_OF_ROLE, Side
 from gemel.common.pki.members import Member
 from gemel.common.rpc.certificate_endings import endings_to_wire
-from gemel.common.rpc.server import caller
 from gemel.common.specification import Specification
 from gemel.common.specification.model.granted_variables import Transfer
 from gemel.common.wire.chunks import CHUNK_BYTES, Chunk
@@ -44,6 +43,7 @@ from gemel.protos.linkage.v1.contribution_pb2 import (
     PutChunkResponse,
 )
 from gemel.protos.linkage.v1.variables_pb2 import PutVariablesRequest, PutVariablesResponse
+from gemel.serving.server import caller
 
 # What custodians state of their files: in the audit log with their approvals, and compared with what they send.
 

@@ -15,9 +15,11 @@ from typing import Any
 
 from sqlalchemy import Connection, func, inspect, select
 
+from gemel.carole.store import log_tree
 from gemel.carole.store.audit import checkpoint_of, entry_of, last, newest, node
+from gemel.carole.store.log_tree import Tree
 from gemel.carole.store.tables import audit, audit_checkpoints, audit_nodes, meta, projects
-from gemel.common.audit import Checkpoint, Tree, merkle
+from gemel.common.audit import Checkpoint
 from gemel.common.errors import GemelError, parameter
 from gemel.common.keys.identity import Identity, PublicIdentity
 
@@ -173,12 +175,12 @@ def exported(connection: Connection, identity: Identity, project: str | None, si
     yield {
         "checkpoint": shown.noted(identity).to_text(),
         "since": since,
-        "continues": [part.hex() for part in merkle.consistency_proof(since, shown.size, hash_of)],
+        "continues": [part.hex() for part in log_tree.consistency_proof(since, shown.size, hash_of)],
     }
     query = select(audit).where(audit.c.sequence <= shown.size).order_by(audit.c.sequence)
     if project is not None:
         query = query.where(audit.c.project == project)
     for row in connection.execution_options(yield_per=1000).execute(query):
-        included = merkle.inclusion_proof(row.sequence - 1, shown.size, hash_of)
+        included = log_tree.inclusion_proof(row.sequence - 1, shown.size, hash_of)
         shown_of = {name: getattr(row, name) for name in _EXPORTED}
         yield {**shown_of, "salt": bytes(row.salt).hex(), "included": [part.hex() for part in included]}
