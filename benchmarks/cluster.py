@@ -33,11 +33,10 @@ from gemel.carole.cluster.tls import make_certificates
 from gemel.carole.engine import Contribution, LinkagePlan, Resources, compare
 from gemel.carole.engine.run.specified import plan_of
 from gemel.carole.projects.operations.consent import approve, report_keys
-from gemel.carole.projects.project import Approval, Grant, KeyReport, Policy
+from gemel.carole.projects.project import Approval, Grant, KeyReport
 from gemel.carole.store import Store
-from gemel.carole.store.provision import initialise
+from gemel.carole.store.provision import StorePlace, initialise
 from gemel.carole.store.registry import NewProject
-from gemel.carole.store.store import milliseconds
 from gemel.common.keys.derivation import Seed
 from gemel.common.keys.identity import Identity, IdentityKey
 from gemel.common.keys.noise import NoiseKey
@@ -184,9 +183,9 @@ class StoredFiles:
     def __init__(self, folder: Path, sets: Sequence[tuple[SignatureSet, ...]], n_records: int) -> None:
         self.blobs, self.keys = folder / "blobs", WrappingKeys.create()
         identity = Identity(IdentityKey.create())
-        places = f"sqlite:///{folder}/carole.db", self.blobs
-        initialise(*places, identity, milliseconds)
-        self._store = Store(*places, Vault(self.keys), identity)
+        place = StorePlace(f"sqlite:///{folder}/carole.db", self.blobs, identity)
+        initialise(place)
+        self._store = Store(place, Vault(self.keys))
         self._store.recover()
         self._key_project()
         self.total_bytes = self.sets = 0
@@ -204,7 +203,15 @@ class StoredFiles:
 
     def _key_project(self) -> None:
         grants = {Role.CUSTODIAN_A: Grant.LINKS, Role.CUSTODIAN_B: Grant.LINKS, Role.COORDINATOR: Grant.STATISTICS}
-        new = NewProject(PROJECT, "a specification", _DIGEST, b"\2" * 32, grants, Policy.NONE, 7, 30)
+        new = NewProject(
+            name=PROJECT,
+            specification="a specification",
+            specification_digest=_DIGEST,
+            encoding_digest=b"\2" * 32,
+            grants=grants,
+            uploads_days=7,
+            results_days=30,
+        )
         self._store.projects.create(new, "coordinator")
         for role in (Role.COORDINATOR, Role.CUSTODIAN_A, Role.CUSTODIAN_B):
             given = Approval(str(role), _DIGEST, b"s" * 64)

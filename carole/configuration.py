@@ -16,7 +16,15 @@ from sqlalchemy.exc import ArgumentError
 from gemel.carole.bucket import Bucket
 from gemel.carole.cluster.engine_section import EngineConfiguration, LocalEngine
 from gemel.carole.notification.section import WayConfiguration, distinct
-from gemel.common.configuration import Configuration, ConfiguredPath, Listen, Size, load_configuration, size_in_bytes
+from gemel.common.configuration import (
+    Configuration,
+    ConfiguredPath,
+    Listen,
+    Size,
+    load_configuration,
+    resolved,
+    size_in_bytes,
+)
 from gemel.common.durable import whole_file
 from gemel.common.errors import ErrorCode, file_error
 from gemel.common.keys.identity_configuration import IdentityConfiguration
@@ -57,9 +65,7 @@ def _database(text: str, info: ValidationInfo) -> str:
     if url.get_backend_name() == "sqlite":
         if not url.database or url.database == ":memory:":
             raise ValueError("expected sqlite:///path: a database in memory would be lost at a restart")
-        folder = (info.context or {}).get("folder")
-        path = Path(url.database).expanduser()
-        return str(url.set(database=str(path if folder is None else Path(folder) / path)))
+        return str(url.set(database=str(resolved(Path(url.database), info))))
     if url.drivername != "postgresql+psycopg":
         raise ValueError("expected sqlite:///path or postgresql+psycopg://user@host/name")
     if url.password is not None:
@@ -71,9 +77,7 @@ def _blobs(given: str | Path, info: ValidationInfo) -> str | Path:
     """The URL of a bucket as it is; a folder, where relative, made relative to the file's folder."""
     text = str(given)
     if "://" not in text:
-        folder = (info.context or {}).get("folder")
-        path = Path(text).expanduser()
-        return path if folder is None else Path(folder) / path
+        return resolved(Path(text), info)
     if not re.fullmatch(r"s3://[a-z0-9][a-z0-9.-]{1,61}[a-z0-9](/[A-Za-z0-9_.-]{1,64}){0,8}", text):
         raise ValueError("expected a folder, or s3://bucket/prefix")
     return text
@@ -102,9 +106,6 @@ class ObjectsConfiguration(Configuration):
     authorities: ConfiguredPath | None = None
     """Certificates of the authorities of the service's certificate, in PEM; by default those that everyone trusts."""
 
-    def bucket(self, url: str) -> Bucket:
-        return Bucket(url, self.endpoint, self.region, self.credentials, self.authorities)
-
 
 class BlobsConfiguration(Configuration):
     """Where encrypted uploads and results are."""
@@ -123,9 +124,7 @@ class BlobsConfiguration(Configuration):
     @property
     def place(self) -> Path | Bucket:
         """Where blobs are, as the store takes it."""
-        return (
-            self.blobs if isinstance(self.blobs, Path) else (self.objects or ObjectsConfiguration()).bucket(self.blobs)
-        )
+        return self.blobs if isinstance(self.blobs, Path) else Bucket(self.blobs, **dict(self.objects or ()))
 
 
 class StoreConfiguration(BlobsConfiguration):

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from gemel.carole.configuration import load_carole, template
-from gemel.carole.store.provision import initialise
-from gemel.carole.store.store import milliseconds
+from gemel.carole.store.provision import StorePlace, initialise
 from gemel.common.keys.identity_configuration import open_identity
 from gemel.common.observability.settings import local
 from gemel.common.pki.addresses import host_of, listening
@@ -28,5 +27,6 @@ def complete(joined: Joined) -> str:
     place = joined.place
     configuration = load_carole(place.configuration)
     identity = open_identity(configuration.identity, place.keys.identity)
-    made, is_new = initialise(configuration.store.database, configuration.store.place, identity, milliseconds)
+    there = StorePlace(configuration.store.database, configuration.store.place, identity)
+    made, is_new = initialise(there)
     return f"Made the store {made}." if is_new else f"The store {made} exists and is left as it is."

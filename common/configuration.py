@@ -37,13 +37,14 @@ class Configuration(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
 
 
-def _resolve(path: Path, info: ValidationInfo) -> Path:
+def resolved(path: Path, info: ValidationInfo) -> Path:
+    """A path of a configuration, made relative to the file's folder where it is relative."""
     folder = (info.context or {}).get(_FOLDER)
     expanded = path.expanduser()
     return expanded if folder is None else Path(folder) / expanded
 
 
-ConfiguredPath = Annotated[Path, AfterValidator(_resolve)]
+ConfiguredPath = Annotated[Path, AfterValidator(resolved)]
 """A path that, when relative, is relative to the configuration file (``~`` is the user's home)."""
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -15,7 +15,8 @@ from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.terminal.output import Json, print_json
 
 if TYPE_CHECKING:
-    from gemel.carole.store.database import Database
+    from sqlalchemy import Connection
+
     from gemel.common.audit import Checkpoint
     from gemel.common.keys.identity import Identity
 
@@ -35,16 +36,10 @@ def show(
     """Print the entries in order, one JSON object per line: who did what to which project."""
     from gemel.carole.store import audit
 
-    with _database(config) as database, database.read() as connection:
+    with _reading(config) as connection:
         for entry in audit.entries(connection, project):
-            reported = {
-                "sequence": entry.sequence,
-                "at": _time(entry.at),
-                "project": entry.project,
-                "actor": entry.actor,
-                "action": entry.action,
-                "details": entry.details,
-            }
+            reported = {"sequence": entry.sequence, "at": _time(entry.at), "project": entry.project}
+            reported |= {"actor": entry.actor, "action": entry.action, "details": entry.details}
             typer.echo(json.dumps(reported))
 
 
@@ -65,16 +60,13 @@ def verify(
     from gemel.carole.store import audit_check
 
     checkpoints = [checkpoint for path in kept or () for checkpoint in _read_kept(path)]
-    with _database(config) as database, database.read() as connection:
+    with _reading(config) as connection:
         found = audit_check.verify(connection, _identity(config).public, checkpoints)
     if not found.intact:
-        raise GemelError(
-            ErrorCode.AUDIT,
-            found.finding,
-            where="audit log" if found.entry is None else f"audit log, entry {found.entry}",
-            got=f"{found.size} readable entries",
-            remedy="stop Carole, keep the database and every kept checkpoint unchanged, and inform the custodians",
-        )
+        where = "audit log" if found.entry is None else f"audit log, entry {found.entry}"
+        remedy = "stop Carole, keep the database and every kept checkpoint unchanged, and inform the custodians"
+        got = f"{found.size} readable entries"
+        raise GemelError(ErrorCode.AUDIT, found.finding, where=where, got=got, remedy=remedy)
     if as_json:
         at = None if found.checkpoint is None else _time(found.checkpoint.at)
         print_json({"intact": True, "entries": found.size, "signed_at": at, "kept_compared": found.compared})
@@ -106,7 +98,7 @@ def checkpoint(
     from gemel.carole.store.audit import cosigned, newest
 
     identity = _identity(config)
-    with _database(config) as database, database.read() as connection:
+    with _reading(config) as connection:
         if witness is None:
             found: str | None = newest(connection).noted(identity).to_text()
         else:
@@ -138,21 +130,18 @@ def export(
     from gemel.carole.store.audit_check import exported
 
     identity = _identity(config)
-    with _database(config) as database, database.read() as connection:
+    with _reading(config) as connection:
         for line in exported(connection, identity, project, since):
             typer.echo(json.dumps(line))
 
 
 @contextmanager
-def _database(config: Path) -> Iterator[Database]:
+def _reading(config: Path) -> Iterator[Connection]:
     from gemel.carole.configuration import load_carole
     from gemel.carole.store.database import Database
 
-    database = Database(load_carole(config).store.database)
-    try:
-        yield database
-    finally:
-        database.close()
+    with closing(Database(load_carole(config).store.database)) as database, database.read() as connection:
+        yield connection
 
 
 def _identity(config: Path) -> Identity:

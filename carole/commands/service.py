@@ -13,9 +13,7 @@ from gemel.common.terminal.options import DryRun, end_dry_run
 from gemel.common.terminal.output import Json, print_json
 
 if TYPE_CHECKING:
-    from gemel.carole.bucket import Bucket
-    from gemel.carole.store.payloads.encrypted_payloads import Clock
-    from gemel.common.keys.identity import Identity
+    from gemel.carole.store.provision import StorePlace
 
 app = typer.Typer(help="Carole, the linkage unit: she links signatures and never sees a name.", no_args_is_help=True)
 
@@ -101,7 +99,7 @@ def init(config: Config = Path("carole.yaml")) -> None:
     """
     from gemel.carole.store.provision import initialise
 
-    store, made = initialise(*_store(config))
+    store, made = initialise(_store(config))
     typer.echo(f"Made the store {store}." if made else f"The store {store} exists and is left as it is.")
 
 
@@ -110,7 +108,7 @@ def upgrade(config: Config = Path("carole.yaml"), dry_run: DryRun = False) -> No
     """Bring the store of an older version of Gemel to this one, with its open projects. Stop her and back up first."""
     from gemel.carole.store.provision import upgrade as bring
 
-    before, after = bring(*_store(config), dry_run=dry_run)
+    before, after = bring(_store(config), dry_run=dry_run)
     if dry_run:
         line = f"Dry run: the database has version {before} and can become {after}; nothing was changed."
         end_dry_run([line], {"from": before, "to": after})
@@ -128,7 +126,7 @@ def confirm_clock(config: Config = Path("carole.yaml"), dry_run: DryRun = False)
     """
     from gemel.carole.store.provision import confirm_clock as confirm
 
-    days = confirm(*_store(config), dry_run=dry_run)
+    days = confirm(_store(config), dry_run=dry_run)
     when = "near to" if not days else f"{abs(days)} days {'after' if days > 0 else 'before'}"
     if dry_run:
         end_dry_run([f"Dry run: the clock is {when} the store's last use; nothing was changed."], {"days": days})
@@ -145,8 +143,8 @@ def backup(
     """
     from gemel.carole.store.backup import back_up
 
-    database, place, _, clock = _store(config)
-    made = back_up(database, place, target, clock)
+    place = _store(config)
+    made = back_up(place.url, place.blobs, target, place.clock)
     typer.echo(f"{target}: the store {made.store} with {made.entries} entries of its log and {made.files} files.")
 
 
@@ -164,7 +162,7 @@ def restore(
     from gemel.carole.store.backup import restore as put_back
     from gemel.common.versions import STORE
 
-    made, version = put_back(source, *_store(config), dry_run=dry_run)
+    made, version = put_back(source, _store(config), dry_run=dry_run)
     if dry_run:
         found = {"store": made.store, "version": version, "entries": made.entries, "files": made.files}
         line = f"the store {made.store} can be restored, with {made.entries} entries of its log and {made.files} files"
@@ -184,7 +182,7 @@ def declare_restored(config: Config = Path("carole.yaml"), dry_run: DryRun = Fal
     """
     from gemel.carole.store.restoring import declare_restored as declare
 
-    entries = declare(*_store(config), dry_run=dry_run)
+    entries = declare(_store(config), dry_run=dry_run)
     if dry_run:
         line = f"Dry run: a restoration with {entries} entries of the log would be recorded; nothing was changed."
         end_dry_run([line], {"entries": entries})
@@ -198,17 +196,16 @@ _NEXT = (
 )
 
 
-def _store(config: Path) -> tuple[str, Path | Bucket, Identity, Clock]:
-    """Database and blobs of a store, Carole's identity, and the clock."""
+def _store(config: Path) -> StorePlace:
     from gemel.carole.configuration import load_carole
-    from gemel.carole.store.store import milliseconds
+    from gemel.carole.store.provision import StorePlace
     from gemel.common.keys.identity_configuration import open_identity
     from gemel.common.pki.folders import PartyFolder
 
     configuration = load_carole(config)
     os.umask(0o077)
     identity = open_identity(configuration.identity, PartyFolder(configuration.keys).identity)
-    return configuration.store.database, configuration.store.place, identity, milliseconds
+    return StorePlace(configuration.store.database, configuration.store.place, identity)
 
 
 @app.command()
@@ -237,7 +234,7 @@ def try_notify(config: Config = Path("carole.yaml"), dry_run: DryRun = False) ->
     from gemel.carole.configuration import load_carole
     from gemel.carole.notification.message import Event, Message
     from gemel.carole.notification.ways import DeliveryError, send
-    from gemel.carole.store.store import milliseconds
+    from gemel.carole.store.clock_guard import milliseconds
     from gemel.common.errors import GemelError
 
     ways = load_carole(config).notify

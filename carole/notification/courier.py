@@ -28,19 +28,16 @@ def pause(attempts: int) -> float:
 
 
 class Courier:
-    """Delivers the messages of one way, each until it is taken or was tried `MAX_ATTEMPTS` times."""
+    """Delivers the messages of one way, each until it is taken or was tried `MAX_ATTEMPTS` times.
+
+    `begin_to_stop`: cuts off what is being sent: it is sent again after the next start.
+    """
 
     def __init__(self, way: WayConfiguration, outbox: Outbox, entry: int = 1) -> None:
         self._entry, self._way, self._outbox = entry, way, outbox
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, name=f"notify-{way.way}", daemon=True)
-
-    def start(self) -> None:
-        self._thread.start()
-
-    def begin_to_stop(self) -> None:
-        """Cut off what is being sent: it is sent again after the next start."""
-        self._stopping.set()
+        self.start, self.begin_to_stop = self._thread.start, self._stopping.set
 
     def stop(self) -> None:
         """Wait for the end, but not for a connection that is still being made."""

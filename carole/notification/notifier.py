@@ -11,10 +11,9 @@ from gemel.carole.notification.section import WayConfiguration
 from gemel.carole.projects.project import Project, State
 from gemel.carole.projects.transitions import Action
 from gemel.carole.store import Store
-from gemel.carole.store.clock_guard import DAY_MS
+from gemel.carole.store.clock_guard import DAY_MS, milliseconds
 from gemel.carole.store.outbox import Notice
 from gemel.carole.store.payloads.encrypted_payloads import Clock
-from gemel.carole.store.store import milliseconds
 from gemel.common.audit import AuditEntry
 from gemel.common.logging_setup import log
 from gemel.common.parties import Role

@@ -63,40 +63,32 @@ def cut_off(end: Callable[[], None], stopping: threading.Event, seconds: float =
         raise DeliveryError(f"no answer within {seconds:g} seconds")
 
 
-class Line:
-    """A connection that another thread can end, also while TLS begins on it."""
-
-    def __init__(self) -> None:
-        self._kept: socket.socket | None = None
-
-    def open(self, host: str, port: int, seconds: float, context: ssl.SSLContext | None = None) -> socket.socket:
-        """Connect, by TLS where there is a context; no step of it may be silent for longer than `seconds`.
-
-        Raises `OSError` if that fails, an `ssl.SSLError` also for a certificate that is not the host's.
-        """
-        raw = socket.create_connection((host, port), seconds)
-        # Of the same connection: while TLS begins, the first socket is no longer one, and the next not there yet.
-        self._kept = raw.dup()
-        return raw if context is None else context.wrap_socket(raw, server_hostname=host)
-
-    def shut(self) -> None:
-        """End it: whoever reads from it or writes to it gets an error."""
-        if self._kept is not None:
-            with suppress(OSError):
-                self._kept.shutdown(socket.SHUT_RDWR)
-
-    def close(self) -> None:
-        if self._kept is not None:
-            self._kept.close()
+Connect = Callable[[str, int, ssl.SSLContext | None], socket.socket]
 
 
 @contextmanager
-def line_to(receiver: str, stopping: threading.Event, seconds: float) -> Iterator[Line]:
-    """A line that is cut off in time and closed in the end, and whose errors say what a log may have of them."""
-    line = Line()
+def line_to(receiver: str, stopping: threading.Event, seconds: float) -> Iterator[Connect]:
+    """A block that connects by the function it gets, by TLS where that has a context, and is cut off in time.
+
+    No step of the connection may be silent for longer than `seconds`, and another thread can end it, also while TLS
+    begins. Errors say what a log may have of them.
+    """
+    kept: list[socket.socket] = []
+
+    def connect(host: str, port: int, context: ssl.SSLContext | None) -> socket.socket:
+        raw = socket.create_connection((host, port), seconds)
+        # Of the same connection: while TLS begins, the first socket is no longer one, and the next not there yet.
+        kept.append(raw.dup())
+        return raw if context is None else context.wrap_socket(raw, server_hostname=host)
+
+    def shut() -> None:
+        for line in kept:
+            with suppress(OSError):
+                line.shutdown(socket.SHUT_RDWR)
+
     try:
-        with cut_off(line.shut, stopping, seconds):
-            yield line
+        with cut_off(shut, stopping, seconds):
+            yield connect
     except smtplib.SMTPResponseException as error:
         raise DeliveryError(f"{receiver} answered with code {error.smtp_code}") from None
     except smtplib.SMTPException as error:
@@ -106,7 +98,8 @@ def line_to(receiver: str, stopping: threading.Event, seconds: float) -> Iterato
     except (OSError, HTTPException) as error:
         raise DeliveryError(f"{receiver} cannot be reached: {type(error).__name__}") from None
     finally:
-        line.close()
+        for line in kept:
+            line.close()
 
 
 # The way `email`: a short text by SMTP.
@@ -136,8 +129,8 @@ def _mail(way: MailWay, message: Message, stopping: threading.Event, seconds: fl
     client = smtplib.SMTP(timeout=seconds, local_hostname=socket.gethostname())
     host, port = way.place
     try:
-        with line_to("the mail server", stopping, seconds) as line:
-            client.sock = line.open(host, port, seconds, context if way.security == "tls" else None)
+        with line_to("the mail server", stopping, seconds) as connect:
+            client.sock = connect(host, port, context if way.security == "tls" else None)
             # What the constructor keeps of a host, by which STARTTLS verifies the certificate; with it, it would
             # connect at once and out of reach.
             client._host = host  # type: ignore[attr-defined]
@@ -180,8 +173,8 @@ def _post(way: WebhookWay, message: Message, stopping: threading.Event, seconds:
     context = way.context() if secure else None
     target = (found.path or "/") + (f"?{found.query}" if found.query else "")
     try:
-        with line_to("the receiver", stopping, seconds) as line:
-            connection.sock = line.open(connection.host, connection.port, seconds, context)
+        with line_to("the receiver", stopping, seconds) as connect:
+            connection.sock = connect(connection.host, connection.port, context)
             connection.request("POST", target, payload, headers)
             status = connection.getresponse().status
     finally:

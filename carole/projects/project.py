@@ -7,9 +7,10 @@ milliseconds since 1970, set by Carole.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from enum import IntEnum, StrEnum
 from types import MappingProxyType
+from typing import Any
 
 from gemel.common.audit.statements import HandOver
 from gemel.common.parties import Role, Side
@@ -233,6 +234,22 @@ class RestoreDecision:
     """Those of which it has proven, by the digest of its sealed share, that Carole had released them to it."""
     decides: bool = True
     """Whether it counts in the project: not that of a coordinator that the project did not belong to."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Terms:
+    """What a specification decides of a project, as the project's fields of the same names have it."""
+
+    specification_digest: bytes
+    encoding_digest: bytes
+    grants: Mapping[Role, Grant]
+    policy: Policy = Policy.NONE
+    signatures: int = 1
+    transfers: tuple[Transfer, ...] = ()
+
+    @property
+    def parts(self) -> dict[str, Any]:
+        return {part.name: getattr(self, part.name) for part in fields(Terms)}
 
 
 @dataclass(frozen=True)

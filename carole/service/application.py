@@ -7,7 +7,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
@@ -15,7 +15,7 @@ from gemel.carole.cluster.engine_section import DaskEngine
 from gemel.carole.configuration import CaroleConfiguration, load_carole, write_ready
 from gemel.carole.notification.notifier import Notifier
 from gemel.carole.service.computation import Computation
-from gemel.carole.service.context import Limits, ServiceContext, record_members, refuse_reused_names
+from gemel.carole.service.context import ServiceContext, record_members, refuse_reused_names
 from gemel.carole.service.coordination import Coordination
 from gemel.carole.service.custody import Custody
 from gemel.carole.service.exchange import Analysis, Auditing, Restoration
@@ -23,7 +23,8 @@ from gemel.carole.service.metrics import CaroleMetrics
 from gemel.carole.service.stewardship import Stewardship
 from gemel.carole.service.supervisor import Supervisor, log_swept
 from gemel.carole.store import Store
-from gemel.carole.store.store import milliseconds
+from gemel.carole.store.clock_guard import milliseconds
+from gemel.carole.store.provision import StorePlace
 from gemel.carole.store.tenure import Standing
 from gemel.carole.store.uploads import Quota
 from gemel.common.errors import ErrorCode, GemelError
@@ -31,7 +32,6 @@ from gemel.common.keys.identity_configuration import check_identity, open_identi
 from gemel.common.keys.vault import Vault
 from gemel.common.keys.wrapping_configuration import check_wrapping, open_wrapper
 from gemel.common.logging_setup import begin_log, log
-from gemel.common.observability.settings import Observability
 from gemel.common.observability.tracing import begin_tracing
 from gemel.common.parties import Role
 from gemel.common.pki.folders import PartyFolder
@@ -53,46 +53,6 @@ from gemel.serving.observation import Observation
 from gemel.serving.readiness import Readiness
 from gemel.serving.server import RunningServer, ServerSettings, Service, start_server
 from gemel.serving.service_manager import ServiceManager
-
-# What Carole shows of herself: her checks, her metrics, the record of her calls.
-
-
-def observe(
-    settings: Observability,
-    service: ServiceContext,
-    supervisors: Sequence[Supervisor],
-    trust: Trust,
-    check_keys: Callable[[], None],
-) -> Observation:
-    """The metrics and probes of one Carole, not yet started.
-
-    `service`: her store, and whether she is stopping. `trust`: her members and certificates. `check_keys`: raises if
-    the wrapping keys cannot be used.
-    """
-    monitoring = service.store.monitoring
-
-    def check_serving() -> None:
-        if service.stopping.is_set():
-            raise GemelError(ErrorCode.UNAVAILABLE, "Carole is stopping")
-
-    readiness = Readiness(
-        {
-            "database": monitoring.check_database,
-            "blobs": monitoring.check_blobs,
-            "tenure": monitoring.check_tenure,
-            "keys": check_keys,
-            "clock": service.store.clock_guard.require,
-            "serving": check_serving,
-        }
-    )
-    versions = {"wire": WIRE, "store": str(STORE)}
-    made = Observation(settings, readiness, versions, callers_requests=settings.share_request_ids)
-    label_projects = settings.label_projects
-    workers = [supervisor.health for supervisor in supervisors]
-    metrics = CaroleMetrics(monitoring, readiness, trust, workers, label_projects=label_projects)
-    made.registry.register(metrics)
-    return made
-
 
 # Denied calls, recorded in the audit log: who requested what it may not have.
 
@@ -143,31 +103,55 @@ class Application:
         vault = Vault(open_wrapper(self.configuration.wrapping, folder.wrapping))
         identity = open_identity(self.configuration.identity, folder.identity)
         check_own(self._trust.members.in_role(Role.LINKER), {"identity": (identity.public,)}, str(folder.path))
-        self.store = Store(self.configuration.store.database, self.configuration.store.place, vault, identity)
+        configured = self.configuration.store
+        self.store = Store(StorePlace(configured.database, configured.place, identity), vault)
         if isinstance(self.configuration.engine, DaskEngine):
             self.configuration.engine.check()
         for way in self.configuration.notify:
             way.check()
         limits = self.configuration.limits
         quota = Quota(limits.max_stored_bytes, limits.new_uploads)
-        own = Limits(limits.max_upload_bytes, limits.max_rows, quota)
         self._identity = identity
-        self._service = ServiceContext(self.store, own, endings=self._trust.endings)
+        self._service = ServiceContext(self.store, limits, quota, self._trust)
         self._supervisors = [supervise(self.store, self._path) for _ in range(limits.workers)]
-        observability = self.configuration.observability
 
         def check_keys() -> None:
             check_wrapping(self.configuration.wrapping, folder.wrapping, vault)
             check_identity(self.configuration.identity, folder.identity, identity)
 
-        self._observation = observe(observability, self._service, self._supervisors, self._trust, check_keys)
-        trust = self._trust
-        self.computation = Computation(self._service, trust)
+        self._observation = self._observed(check_keys)
+        self.computation = Computation(self._service)
         """Sessions of computations; tests change how long a party may be away."""
+        trust = self._trust
         self._notifier = Notifier(self.configuration.notify, self.store, lambda: trust.members, trust.endings)
         self._server: RunningServer | None = None
         self._ended = ended or threading.Event()
         self._lost = False
+
+    def _observed(self, check_keys: Callable[[], None]) -> Observation:
+        """Her metrics and probes, not yet started. `check_keys`: raises if the keys cannot be used."""
+        settings, monitoring = self.configuration.observability, self.store.monitoring
+
+        def check_serving() -> None:
+            if self._service.stopping.is_set():
+                raise GemelError(ErrorCode.UNAVAILABLE, "Carole is stopping")
+
+        readiness = Readiness(
+            {
+                "database": monitoring.check_database,
+                "blobs": monitoring.check_blobs,
+                "tenure": monitoring.check_tenure,
+                "keys": check_keys,
+                "clock": self.store.clock_guard.require,
+                "serving": check_serving,
+            }
+        )
+        versions = {"wire": WIRE, "store": str(STORE)}
+        made = Observation(settings, readiness, versions, callers_requests=settings.share_request_ids)
+        workers = [supervisor.health for supervisor in self._supervisors]
+        labelled = settings.label_projects
+        made.registry.register(CaroleMetrics(monitoring, readiness, self._trust, workers, label_projects=labelled))
+        return made
 
     @property
     def address(self) -> str:
@@ -220,15 +204,15 @@ class Application:
             raise
 
     def _servicers(self) -> list[Service]:
-        service, trust = self._service, self._trust
+        service = self._service
         return [
-            (custody_pb2_grpc.add_CustodyServicer_to_server, Custody(service, trust)),
-            (audit_pb2_grpc.add_AuditServicer_to_server, Auditing(service, trust, self._identity)),
-            (stewardship_pb2_grpc.add_StewardshipServicer_to_server, Stewardship(service, trust)),
-            (restoration_pb2_grpc.add_RestorationServicer_to_server, Restoration(service, trust)),
+            (custody_pb2_grpc.add_CustodyServicer_to_server, Custody(service)),
+            (audit_pb2_grpc.add_AuditServicer_to_server, Auditing(service, self._identity)),
+            (stewardship_pb2_grpc.add_StewardshipServicer_to_server, Stewardship(service)),
+            (restoration_pb2_grpc.add_RestorationServicer_to_server, Restoration(service)),
             (variables_pb2_grpc.add_AnalysisServicer_to_server, Analysis(service)),
             (computation_pb2_grpc.add_ComputationServicer_to_server, self.computation),
-            (coordination_pb2_grpc.add_CoordinationServicer_to_server, Coordination(service, trust)),
+            (coordination_pb2_grpc.add_CoordinationServicer_to_server, Coordination(service)),
         ]
 
     def require_held(self) -> None:

@@ -15,8 +15,8 @@ from typing import TypeVar
 from grpc import ServicerContext
 
 from gemel.carole.projects.project import Project
-from gemel.carole.service.computation_sessions import Absence, Session, Sessions, lost
-from gemel.carole.service.context import ServiceContext, known_id, project_name
+from gemel.carole.service.computation_sessions import Session, Sessions, lost
+from gemel.carole.service.context import ServiceContext, Servicer, known_id, project_name
 from gemel.carole.service.wire import approvals_to_wire
 from gemel.carole.store.payloads.stored_sets import StoredContribution, StoredSet
 from gemel.carole.store.uploads import SharesOfUpload
@@ -25,7 +25,6 @@ from gemel.common.logging_setup import log
 from gemel.common.parties import ComputeParty, Side
 from gemel.common.pki.members import compute_members
 from gemel.common.rpc.status import MAX_MESSAGE_BYTES
-from gemel.common.rpc.trust import Trust
 from gemel.common.signatures.layout import CODES, KNOWN
 from gemel.common.specification import Specification
 from gemel.common.wire.chunks import CHUNK_BYTES
@@ -77,14 +76,9 @@ def require_size(offer: pb.NextComputationResponse) -> None:
 
 
 def _input(project: Project, side: Side, found: SharesOfUpload) -> pb.ComputationInput:
+    check_value = project.reports[side].key_check_value
     manifest = Manifest(
-        project.name,
-        side,
-        found.epoch,
-        project.encoding_digest,
-        project.reports[side].key_check_value,
-        found.layout,
-        found.sealed_seeds,
+        project.name, side, found.epoch, project.encoding_digest, check_value, found.layout, found.sealed_seeds
     )
     return pb.ComputationInput(upload=found.upload, manifest=manifest_to_wire(manifest))
 
@@ -99,23 +93,20 @@ _PROCESS_BYTES = 16
 Response = TypeVar("Response")
 
 
-class Computation(computation_pb2_grpc.ComputationServicer):
-    def __init__(self, service: ServiceContext, trust: Trust, absence: Absence | None = None) -> None:
-        self._service, self._store, self._trust = service, service.store, trust
-        self.sessions = Sessions(absence)
+class Computation(Servicer, computation_pb2_grpc.ComputationServicer):
+    def __init__(self, service: ServiceContext) -> None:
+        super().__init__(service)
+        self.sessions = Sessions()
         # A reader has a chunk in memory, and is of one thread at a time.
         self._reading = threading.Lock()
 
     def close(self) -> None:
         """End every session: Carole stops."""
-        run_in_loop(self._close())
-
-    async def _close(self) -> None:
-        self.sessions.close()
+        run_in_loop(self.sessions.close())
 
     def OpenSession(self, request: pb.OpenSessionRequest, context: ServicerContext) -> pb.OpenSessionResponse:
         name, run, number = project_name(request.project), known_id(request.run), _session(request.session)
-        run_in_loop(self._add(self._session_of(computed_run(self._service, name, run), number)))
+        run_in_loop(self.sessions.add(self._session_of(computed_run(self._service, name, run), number)))
         log.info("computation opened", project=name, run=run)
         return pb.OpenSessionResponse()
 
@@ -215,7 +206,7 @@ class Computation(computation_pb2_grpc.ComputationServicer):
             session.end(error)
         return pb.EndComputationResponse()
 
-    def _session_of(self, found: ComputedRun, number: bytes) -> Callable[[], Session]:
+    def _session_of(self, found: ComputedRun, number: bytes) -> Session:
         members = compute_members(self._trust.members, found.spec)
         names = (members[0].name, members[1].name, members[2].name)
         offers = {}
@@ -226,10 +217,7 @@ class Computation(computation_pb2_grpc.ComputationServicer):
             require_size(offer)
         sessions, contributions = self.sessions, dict(found.contributions)
         project, run = found.offer.project, found.offer.run
-        return lambda: Session(project, run, number, names, offers, sessions.absence, contributions, sessions.capacity)
-
-    async def _add(self, make: Callable[[], Session]) -> None:
-        self.sessions.add(make())
+        return Session(project, run, number, names, offers, sessions.absence, contributions, sessions.capacity)
 
     async def _checked(self, number: bytes, member: str) -> Session:
         session, _ = self.sessions.known(number, member)

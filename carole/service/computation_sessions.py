@@ -136,7 +136,7 @@ class Sessions:
         """Whether Carole stops: nothing is waited for any more."""
         self.changed = asyncio.Event()
 
-    def add(self, session: Session) -> None:
+    async def add(self, session: Session) -> None:
         """Offer a session; a former one of its run ends."""
         if session.number in self._by_number:
             raise parameter("session", "the session's number must be new")
@@ -151,7 +151,7 @@ class Sessions:
         self.changed.set()
         self.changed = asyncio.Event()
 
-    def close(self) -> None:
+    async def close(self) -> None:
         """End every session, and let every call that waits return."""
         self.closed = True
         for session in self._living():

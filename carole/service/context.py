@@ -13,12 +13,13 @@ from typing import Any, TypeVar
 
 import grpc
 
+from gemel.carole.configuration import LimitsConfiguration
 from gemel.carole.projects.operations import consent
-from gemel.carole.projects.operations.outcome import Detail
+from gemel.carole.projects.operations.outcome import Detail, Outcome
 from gemel.carole.projects.project import Approval, Project
 from gemel.carole.projects.transitions import require_owner
 from gemel.carole.store import Store
-from gemel.carole.store.store import milliseconds
+from gemel.carole.store.clock_guard import milliseconds
 from gemel.carole.store.uploads import Quota
 from gemel.carole.store.view import not_found
 from gemel.common.errors import ErrorCode, GemelError, parameter
@@ -26,10 +27,10 @@ from gemel.common.keys.epochs import approval_parts
 from gemel.common.keys.identity import SigningPurpose
 from gemel.common.parties import Side
 from gemel.common.pki.certified_names import PinnedKey
-from gemel.common.pki.ending import EndingCertificate
 from gemel.common.pki.members import Member, Members
+from gemel.common.rpc.trust import Trust
 from gemel.common.specification import Specification, load_specification
-from gemel.protos.linkage.v1 import custody_pb2, project_pb2
+from gemel.protos.linkage.v1 import coordination_pb2, custody_pb2, project_pb2
 from gemel.serving.dispatch import may_wait
 
 # What the custodians' services report of themselves: when they last called, and why a project does not go on there.
@@ -89,21 +90,15 @@ Response = TypeVar("Response")
 
 
 @dataclass(frozen=True)
-class Limits:
-    max_upload_bytes: int
-    max_rows: int
-    quota: Quota
-
-
-@dataclass(frozen=True)
 class ServiceContext:
-    """The store, the limits, whether the service is about to stop, and what is known of the members."""
+    """The store, the limits, the members, whether the service is about to stop, and what custodians report."""
 
     store: Store
-    limits: Limits
+    limits: LimitsConfiguration
+    quota: Quota
+    trust: Trust
     stopping: threading.Event = field(default_factory=threading.Event)
     conditions: Conditions = field(default_factory=Conditions)
-    endings: Callable[[], Mapping[str, EndingCertificate]] = dict
 
     def specification(self, name: str) -> tuple[str, Specification]:
         """A project's specification, as text and parsed. Raises NOT_FOUND."""
@@ -133,6 +128,13 @@ class ServiceContext:
             if now != version:
                 version, found = now, look()
         return found
+
+
+class Servicer:
+    """What all servicers have."""
+
+    def __init__(self, service: ServiceContext) -> None:
+        self._service, self._store, self._trust = service, service.store, service.trust
 
 
 @lru_cache(maxsize=64)
@@ -168,27 +170,24 @@ def request_id(text: str) -> str:
     return text
 
 
+ApproveRequest = custody_pb2.ApproveRequest | coordination_pb2.ApproveProjectRequest
+
+
 def approve(
-    service: ServiceContext,
-    member: Member,
-    name: str,
-    digest: bytes,
-    signature: bytes,
-    epoch: int,
-    file: Mapping[str, Detail] = MappingProxyType({}),
+    service: ServiceContext, member: Member, request: ApproveRequest, file: Mapping[str, Detail] = MappingProxyType({})
 ) -> Project:
     """Verify and keep a member's consent.
 
     What a custodian states of its `file` goes to the audit log with it. Raises SIGNATURE if it is not this member's
     over this project, digest and epoch; else as `operations.approve`.
     """
-    member.identity.verify(signature, SigningPurpose.APPROVAL, *approval_parts(name, digest, epoch))
-    return service.store.apply(
-        name,
-        lambda project, now: consent.approve(
-            project, member.role, Approval(member.name, digest, signature, now, epoch), file
-        ),
-    )
+    name, digest, epoch = project_name(request.project), request.specification_digest, request.epoch
+    member.identity.verify(request.signature, SigningPurpose.APPROVAL, *approval_parts(name, digest, epoch))
+
+    def approved(project: Project, now: int) -> Outcome:
+        return consent.approve(project, member.role, Approval(member.name, digest, request.signature, now, epoch), file)
+
+    return service.store.apply(name, approved)
 
 
 # Changes of the membership list, recorded in the audit log: from when on Carole admits whom, by which keys.

@@ -15,7 +15,7 @@ from grpc import ServicerContext
 from gemel.carole.projects.operations.consent import open_epoch
 from gemel.carole.projects.operations.release import erase
 from gemel.carole.projects.project import Grant, NewEpoch, Policy, Project
-from gemel.carole.service.context import ServiceContext, approve, known_id, project_name, request_id
+from gemel.carole.service.context import approve, known_id, project_name, request_id
 from gemel.carole.service.exchange import Resolving, require_analysts
 from gemel.carole.service.stewardship import hand_over, hand_over_to_wire, require_stewards, steward_names, take_over
 from gemel.carole.service.wire import new_epoch_to_wire, newest_first, run_to_wire, status_to_wire
@@ -28,7 +28,6 @@ from gemel.common.pki.members import Member, compute_members
 from gemel.common.pki.sealing_suites import require_sealing_keys
 from gemel.common.rpc.certificate_endings import endings_to_wire
 from gemel.common.rpc.pages import page
-from gemel.common.rpc.trust import Trust
 from gemel.common.specification import Specification, encoding_digest, load_specification, specification_digest
 from gemel.protos.linkage.v1 import coordination_pb2 as pb
 from gemel.protos.linkage.v1 import coordination_pb2_grpc, project_pb2
@@ -44,20 +43,15 @@ log = structlog.get_logger()
 
 
 class Coordination(Resolving, coordination_pb2_grpc.CoordinationServicer):
-    def __init__(self, service: ServiceContext, trust: Trust) -> None:
-        self._service, self._store, self._trust = service, service.store, trust
-
     def CreateProject(self, request: pb.CreateProjectRequest, context: ServicerContext) -> pb.CreateProjectResponse:
         new = self._new(request.specification)
         project = self._store.projects.create(new, caller(context).name)
         return pb.CreateProjectResponse(status=self._status(project, caller(context)))
 
     def ApproveProject(self, request: pb.ApproveProjectRequest, context: ServicerContext) -> pb.ApproveProjectResponse:
-        name = project_name(request.project)
-        require_stewards(self._store.projects.get(name).signatures, self._trust.members)
-        project = approve(
-            self._service, caller(context), name, request.specification_digest, request.signature, request.epoch
-        )
+        signatures = self._store.projects.get(project_name(request.project)).signatures
+        require_stewards(signatures, self._trust.members)
+        project = approve(self._service, caller(context), request)
         return pb.ApproveProjectResponse(status=self._status(project, caller(context)))
 
     def AmendProject(self, request: pb.AmendProjectRequest, context: ServicerContext) -> pb.AmendProjectResponse:
@@ -79,11 +73,11 @@ class Coordination(Resolving, coordination_pb2_grpc.CoordinationServicer):
     def HandOver(self, request: pb.HandOverRequest, context: ServicerContext) -> pb.HandOverResponse:
         member = caller(context)
         name = project_name(request.project)
-        project = hand_over(self._service, self._trust.members, member, name, member.name, request)
+        project = hand_over(self._service, member, name, member.name, request)
         return pb.HandOverResponse(status=self._status(project, caller(context)))
 
     def TakeOver(self, request: pb.TakeOverRequest, context: ServicerContext) -> pb.TakeOverResponse:
-        project = take_over(self._service, self._trust.members, caller(context), project_name(request.project), request)
+        project = take_over(self._service, caller(context), project_name(request.project), request)
         return pb.TakeOverResponse(status=self._status(project, caller(context)))
 
     def GetProject(self, request: pb.GetProjectRequest, context: ServicerContext) -> pb.GetProjectResponse:
@@ -92,9 +86,9 @@ class Coordination(Resolving, coordination_pb2_grpc.CoordinationServicer):
         return pb.GetProjectResponse(
             status=self._status(project, caller(context), self._store.projects.former()),
             specification=self._store.projects.specification(name),
-            certificates=endings_to_wire(self._service.endings()),
+            certificates=endings_to_wire(self._trust.endings()),
             hand_over=hand_over_to_wire(project),
-            new_epoch=None if project.new_epoch is None else new_epoch_to_wire(project.new_epoch),
+            new_epoch=new_epoch_to_wire(project),
         )
 
     def ListProjects(self, request: pb.ListProjectsRequest, context: ServicerContext) -> pb.ListProjectsResponse:
@@ -103,7 +97,7 @@ class Coordination(Resolving, coordination_pb2_grpc.CoordinationServicer):
         entries = ((project.name, self._status(project, member, former)) for project in listed)
         projects, following = page(entries, request.maximum)
         return pb.ListProjectsResponse(
-            projects=projects, next=following, certificates=endings_to_wire(self._service.endings())
+            projects=projects, next=following, certificates=endings_to_wire(self._trust.endings())
         )
 
     def StartRun(self, request: pb.StartRunRequest, context: ServicerContext) -> pb.StartRunResponse:

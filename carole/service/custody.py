@@ -9,7 +9,7 @@ from gemel.carole.projects.operations.contribution import decline
 from gemel.carole.projects.operations.outcome import Detail
 from gemel.carole.projects.project import Decline, KeyReport, MessageKind, Project
 from gemel.carole.projects.tasks import Task, choose
-from gemel.carole.service.context import ServiceContext, approve, known_id, new_id, project_name
+from gemel.carole.service.context import approve, known_id, new_id, project_name
 from gemel.carole.service.exchange import Receiving, Resolving
 from gemel.carole.service.manifest import check_manifest
 from gemel.carole.service.wire import (
@@ -27,14 +27,22 @@ from gemel.common.keys.check import CANARY_BYTES, CHECK_BYTES
 from gemel.common.parties import SIDE_OF_ROLE, Side
 from gemel.common.pki.members import Member
 from gemel.common.rpc.certificate_endings import endings_to_wire
-from gemel.common.rpc.trust import Trust
 from gemel.common.specification import Specification
 from gemel.common.specification.model.granted_variables import Transfer
 from gemel.common.wire.chunks import CHUNK_BYTES, Chunk
 from gemel.common.wire.manifest import Manifest, manifest_from_wire
 from gemel.common.wire.parties import side_to_wire
-from gemel.protos.linkage.v1 import contribution_pb2, custody_pb2_grpc, variables_pb2
+from gemel.protos.linkage.v1 import contribution_pb2, custody_pb2_grpc
 from gemel.protos.linkage.v1 import custody_pb2 as pb
+from gemel.protos.linkage.v1.contribution_pb2 import (
+    BeginUploadRequest,
+    BeginUploadResponse,
+    CommitUploadRequest,
+    CommitUploadResponse,
+    PutChunkRequest,
+    PutChunkResponse,
+)
+from gemel.protos.linkage.v1.variables_pb2 import PutVariablesRequest, PutVariablesResponse
 from gemel.serving.server import caller
 
 # What custodians state of their files: in the audit log with their approvals, and compared with what they send.
@@ -45,8 +53,8 @@ RECORDS, ORIGIN, SIGNATURE = "stated_records", "stated_origin", "file_signature"
 
 def file_details(request: pb.ApproveRequest, member: Member) -> dict[str, Detail]:
     """The details that the audit entry of an approval has of the custodian's file."""
-    stated = FileStatement(request.file.records, request.file.origin)
-    stated.verify(member.identity, request.file.signature, request.project, request.specification_digest)
+    name, stated = project_name(request.project), FileStatement(request.file.records, request.file.origin)
+    stated.verify(member.identity, request.file.signature, name, request.specification_digest)
     return {RECORDS: stated.records, ORIGIN: stated.origin, SIGNATURE: request.file.signature.hex()}
 
 
@@ -69,9 +77,6 @@ MAX_WAITING = 1000
 
 
 class Custody(Receiving, Resolving, custody_pb2_grpc.CustodyServicer):
-    def __init__(self, service: ServiceContext, trust: Trust) -> None:
-        self._service, self._store, self._trust = service, service.store, trust
-
     def NextTask(self, request: pb.NextTaskRequest, context: ServicerContext) -> pb.NextTaskResponse:
         """The next task; waits a little when there is none."""
         member, side = _custodian(context)
@@ -87,7 +92,7 @@ class Custody(Receiving, Resolving, custody_pb2_grpc.CustodyServicer):
         seconds = min(request.wait_ms, MAX_WAIT_MS) / 1000
         task = self._service.wait(find_task, min(seconds, max(0.0, remaining - 0.5)), context)
         response = next_task_response(self._store, side, request.since)
-        response.certificates.extend(endings_to_wire(self._service.endings()))
+        response.certificates.extend(endings_to_wire(self._trust.endings()))
         response.countersign = self._store.audit.awaited(
             member.name,
             self._trust.members.in_role(side.other.role).name,
@@ -95,7 +100,7 @@ class Custody(Receiving, Resolving, custody_pb2_grpc.CustodyServicer):
         )
         if task is not None:
             project = next(project for project in projects if project.name == task.project)
-            upload, opened = project.uploads.get(side), project.new_epoch
+            upload = project.uploads.get(side)
             response.MergeFrom(
                 pb.NextTaskResponse(
                     kind=pb.TaskKind.Name(int(task.kind)),
@@ -105,16 +110,14 @@ class Custody(Receiving, Resolving, custody_pb2_grpc.CustodyServicer):
                     run=task.run,
                     recipient=task.recipient,
                     upload="" if upload is None or not task.run else upload.upload,
-                    new_epoch=None if opened is None else new_epoch_to_wire(opened),
+                    new_epoch=new_epoch_to_wire(project),
                 )
             )
         return response
 
     def Approve(self, request: pb.ApproveRequest, context: ServicerContext) -> pb.ApproveResponse:
         member, _ = _custodian(context)
-        name = project_name(request.project)
-        digest, file = request.specification_digest, file_details(request, member)
-        project = approve(self._service, member, name, digest, request.signature, request.epoch, file)
+        project = approve(self._service, member, request, file_details(request, member))
         return pb.ApproveResponse(status=status_to_wire(project))
 
     def Decline(self, request: pb.CustodyDeclineRequest, context: ServicerContext) -> pb.CustodyDeclineResponse:
@@ -156,9 +159,7 @@ class Custody(Receiving, Resolving, custody_pb2_grpc.CustodyServicer):
             raise mismatch
         return pb.ReportKeysResponse(status=status_to_wire(project))
 
-    def BeginUpload(
-        self, request: contribution_pb2.BeginUploadRequest, context: ServicerContext
-    ) -> contribution_pb2.BeginUploadResponse:
+    def BeginUpload(self, request: BeginUploadRequest, context: ServicerContext) -> BeginUploadResponse:
         """Announce a contribution, or query its progress."""
         member, side = _custodian(context)
         limits = self._service.limits
@@ -171,19 +172,12 @@ class Custody(Receiving, Resolving, custody_pb2_grpc.CustodyServicer):
         _, spec = self._service.specification(name)
         check_manifest(manifest, project, spec)
         stated = check_stated(self._store.audit, manifest, spec, member.name)
-        upload = new_id(request.upload, "upload")
+        upload, layout, seeds = new_id(request.upload, "upload"), manifest.layout, manifest.sealed_seeds
+        measured = {**leakage_details(request), **stated}
         progress = self._store.uploads.begin(
-            name,
-            side,
-            member.name,
-            upload,
-            manifest.layout,
-            {**leakage_details(request), **stated},
-            spec.decoys,
-            limits.quota,
-            manifest.sealed_seeds,
+            name, side, member.name, upload, layout, measured, spec.decoys, self._service.quota, seeds
         )
-        return contribution_pb2.BeginUploadResponse(
+        return BeginUploadResponse(
             total_bytes=progress.total_bytes,
             chunk_bytes=CHUNK_BYTES,
             chunks=progress.chunks,
@@ -191,27 +185,16 @@ class Custody(Receiving, Resolving, custody_pb2_grpc.CustodyServicer):
             committed=progress.committed,
         )
 
-    def PutChunk(
-        self, request: contribution_pb2.PutChunkRequest, context: ServicerContext
-    ) -> contribution_pb2.PutChunkResponse:
+    def PutChunk(self, request: PutChunkRequest, context: ServicerContext) -> PutChunkResponse:
         _, side = _custodian(context)
         self._store.uploads.put(project_name(request.project), side, known_id(request.upload), Chunk.of(request.chunk))
-        return contribution_pb2.PutChunkResponse()
+        return PutChunkResponse()
 
-    def CommitUpload(
-        self, request: contribution_pb2.CommitUploadRequest, context: ServicerContext
-    ) -> contribution_pb2.CommitUploadResponse:
+    def CommitUpload(self, request: CommitUploadRequest, context: ServicerContext) -> CommitUploadResponse:
         member, side = _custodian(context)
-        self._store.uploads.commit(
-            project_name(request.project),
-            side,
-            member.name,
-            known_id(request.upload),
-            request.chunks,
-            request.total_bytes,
-            request.root,
-        )
-        return contribution_pb2.CommitUploadResponse()
+        name, upload = project_name(request.project), known_id(request.upload)
+        self._store.uploads.commit(name, side, member.name, upload, request.chunks, request.total_bytes, request.root)
+        return CommitUploadResponse()
 
     def FetchResult(self, request: pb.FetchResultRequest, context: ServicerContext) -> pb.FetchResultResponse:
         member, _ = _custodian(context)
@@ -228,14 +211,12 @@ class Custody(Receiving, Resolving, custody_pb2_grpc.CustodyServicer):
         self._store.results.acknowledge(name, side, member.name, run, request.root, alone)
         return pb.AcknowledgeResultResponse()
 
-    def PutVariables(
-        self, request: variables_pb2.PutVariablesRequest, context: ServicerContext
-    ) -> variables_pb2.PutVariablesResponse:
+    def PutVariables(self, request: PutVariablesRequest, context: ServicerContext) -> PutVariablesResponse:
         member, side = _custodian(context)
-        store, limits, transfer = self._store, self._service.limits, Transfer(side, request.recipient)
-        name, run, chunk = project_name(request.project), known_id(request.run), Chunk.of(request.chunk)
-        store.variables.put(name, member.name, run, transfer, chunk, limits.max_upload_bytes, limits.quota)
-        return variables_pb2.PutVariablesResponse()
+        transfer, chunk = Transfer(side, request.recipient), Chunk.of(request.chunk)
+        name, run, maximum = project_name(request.project), known_id(request.run), self._service.limits.max_upload_bytes
+        self._store.variables.put(name, member.name, run, transfer, chunk, maximum, self._service.quota)
+        return PutVariablesResponse()
 
 
 def _custodian(context: ServicerContext) -> tuple[Member, Side]:

@@ -9,7 +9,6 @@ import zipfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -83,7 +82,7 @@ def end_run(
     work: RunWork,
     document: StatisticsDocument,
     combined: Combined | None,
-    make_shares: Callable[[StatisticsDocument, JointDistribution | None], dict[str, Iterable[bytes]]],
+    files: Callable[[], Files],
     held_bytes: int,
     copies: tuple[NearCopies, NearCopies] | None = None,
     joint: JointDistribution | None = None,
@@ -98,21 +97,21 @@ def end_run(
     assessed again.
 
     `combined`: the linked records' codes, and `copies`: near-copies within each contribution, where the specification
-    requests an assessment. `make_shares`: gives every recipient's share, by role, with the statistics and the joint
-    distribution as they are released. `held_bytes`: memory of what the shares are made of; the assessment gets what is
-    left of the run's. `joint`: what the extended latent step estimated, in codes; None: there was none.
+    requests an assessment. `files`: gives what the shares have beside the statistics and the joint distribution.
+    `held_bytes`: memory of what they are made of; the assessment gets what is left of the run's. `joint`: what the
+    extended latent step estimated, in codes; None: there was none.
     """
-    links, store, lease = document.linkage.links, work.store, work.lease
+    links, store, lease, members = document.linkage.links, work.store, work.lease, work.reader.members
     if combined is None:
         work.progress("seal", 0.0)
-        store.runs.finish(lease, links, make_shares(document, joint))
+        store.runs.finish(lease, links, shares(work.spec, lease.run, files(), document, members, joint))
         return links
     while True:
         beside = _Beside(work, document.linkage, copies, combined, held_bytes)
         found = protected(combined, work.spec, joint, beside, beside.reports, beside.released)
         work.progress("seal", 0.0)
         assessment = found.assessment
-        sealed = make_shares(_stated(document, found), found.joint)
+        sealed = shares(work.spec, lease.run, files(), _stated(document, found), members, found.joint)
         sealed |= {REPORT: (assessment.report,), COUNTS: (assessment.counts,)}
         try:
             store.runs.finish(lease, links, sealed, _decision(found), {trace.run for trace in beside.earlier})
@@ -214,18 +213,12 @@ def _stated(document: StatisticsDocument, found: Protected) -> StatisticsDocumen
 _ID_BYTES = 8
 
 
-def shares(
-    spec: Specification,
-    run: str,
-    linkage: Linkage,
-    document: StatisticsDocument,
-    members: Members,
-    joint: Mapping[Side, bytes] = MappingProxyType({}),
-) -> dict[str, Iterable[bytes]]:
-    """Every recipient's share, by role: sealed for a custodian, the plain statistics for the coordinator.
+Files = Mapping[Side, Mapping[str, bytes]]
+"""What is shown of pairs and entities to each custodian, by the names of files."""
 
-    Raises SEALED if sealing to a recipient's key fails; NOT_FOUND if a role has no member.
-    """
+
+def share_files(spec: Specification, linkage: Linkage) -> Files:
+    """The tables of each custodian's share, as Carole makes them where no resolver does."""
     ids = _ids(linkage.pairs.weight.size)
     entity_ids = _ids(0 if linkage.entities is None else linkage.entities.n)
     files: dict[Side, dict[str, bytes]] = {}
@@ -233,49 +226,32 @@ def shares(
         shown = shown_pairs(linkage, spec.release, side)
         tables = {} if shown is None else _tables(linkage, shown, side, ids, entity_ids)
         files[side] = {f"{name}.parquet": _parquet(table) for name, table in tables.items()}
-        if side in joint:
-            files[side]["joint.json"] = joint[side]
-    return _sealed(spec, run, document, members, files)
+    return files
 
 
-def relayed_shares(
+def shares(
     spec: Specification,
     run: str,
-    resolved: Mapping[Side, bytes],
-    rows: Mapping[Side, bytes],
+    files: Files,
     document: StatisticsDocument,
     members: Members,
-    joint: Mapping[Side, bytes] = MappingProxyType({}),
+    joint: JointDistribution | None = None,
 ) -> dict[str, Iterable[bytes]]:
-    """The same in mode block_keyed, where the resolver has sealed what is shown of pairs."""
-    files = {side: {"rows.bin": rows[side], "resolved.bin": sealed} for side, sealed in resolved.items()}
-    for side, content in joint.items():
-        files.setdefault(side, {})["joint.json"] = content
-    return _sealed(spec, run, document, members, files)
+    """Every recipient's share, by role: sealed for a custodian, the plain statistics for the coordinator.
 
-
-def granted_joint(joint: JointDistribution | None, spec: Specification) -> dict[Side, bytes]:
-    """The joint distribution in codes, for those to whom it is granted; it is stored nowhere else."""
-    if joint is None:
-        return {}
-    content = joint.to_json().encode()
-    return {side: content for side in Side if spec.release.joint_to(side)}
-
-
-def _sealed(
-    spec: Specification,
-    run: str,
-    document: StatisticsDocument,
-    members: Members,
-    files: Mapping[Side, Mapping[str, bytes]],
-) -> dict[str, Iterable[bytes]]:
+    `joint`: in codes, for those to whom it is granted; it is stored nowhere else. Raises SEALED if sealing to a
+    recipient's key fails; NOT_FOUND if a role has no member.
+    """
     statistics = json.dumps(document.plain(), allow_nan=False, sort_keys=True).encode()
     made: dict[str, Iterable[bytes]] = {}
     for side in Side:
         if getattr(spec.release, str(side)) == "nothing":
             continue
         member = members.in_role(side.role)
-        content = _archive({**files.get(side, {}), "statistics.json": statistics})
+        shown = dict(files.get(side, {}))
+        if joint is not None and spec.release.joint_to(side):
+            shown["joint.json"] = joint.to_json().encode()
+        content = _archive({**shown, "statistics.json": statistics})
         context = SealContext(spec.project, run, member.name, spec.suite)
         made[str(side.role)] = seal(member.sealing, context, rechunked([content]))
     if spec.release.coordinator != "nothing":

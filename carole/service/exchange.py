@@ -14,9 +14,8 @@ from grpc import ServicerContext
 from gemel.carole.projects.operations.linking import resolve_run, submit_row_handles
 from gemel.carole.projects.operations.outcome import Outcome
 from gemel.carole.projects.project import Project, State
-from gemel.carole.service.context import ServiceContext, known_id, project_name
+from gemel.carole.service.context import ServiceContext, Servicer, known_id, project_name
 from gemel.carole.service.wire import entry_to_wire, newest_first, status_to_wire
-from gemel.carole.store import Store
 from gemel.carole.store.results import RESOLUTION_REQUEST, RESOLUTION_RESULT, handles_of, rows_of
 from gemel.carole.store.view import not_found
 from gemel.common.audit import Checkpoint
@@ -33,27 +32,46 @@ from gemel.common.wire.checkpoints import checkpoint_from_wire, checkpoint_to_wi
 from gemel.common.wire.chunks import Chunk
 from gemel.common.wire.parties import side_from_wire, side_to_wire
 from gemel.protos.linkage.v1 import (
-    audit_pb2,
     audit_pb2_grpc,
     project_pb2,
     resolution_pb2,
-    restoration_pb2,
     restoration_pb2_grpc,
     variables_pb2,
     variables_pb2_grpc,
+)
+from gemel.protos.linkage.v1.audit_pb2 import WitnessRequest, WitnessResponse
+from gemel.protos.linkage.v1.resolution_pb2 import (
+    FetchArtifactRequest,
+    FetchArtifactResponse,
+    PutArtifactRequest,
+    PutArtifactResponse,
+)
+from gemel.protos.linkage.v1.restoration_pb2 import (
+    DecideRestorationRequest,
+    DecideRestorationResponse,
+    GetRestorationRequest,
+    GetRestorationResponse,
+)
+from gemel.protos.linkage.v1.variables_pb2 import (
+    AcknowledgeVariablesRequest,
+    AcknowledgeVariablesResponse,
+    FetchVariablesRequest,
+    FetchVariablesResponse,
+    ListVariablesRequest,
+    ListVariablesResponse,
 )
 from gemel.serving.server import caller
 
 log = structlog.get_logger()
 
 
-class Auditing(audit_pb2_grpc.AuditServicer):
-    def __init__(self, service: ServiceContext, trust: Trust, identity: Identity) -> None:
-        self._log = service.store.audit
-        self._trust, self._identity = trust, identity
+class Auditing(Servicer, audit_pb2_grpc.AuditServicer):
+    def __init__(self, service: ServiceContext, identity: Identity) -> None:
+        super().__init__(service)
+        self._log, self._identity = service.store.audit, identity
         self._noted: Checkpoint | None = None
 
-    def Witness(self, request: audit_pb2.WitnessRequest, context: ServicerContext) -> audit_pb2.WitnessResponse:
+    def Witness(self, request: WitnessRequest, context: ServicerContext) -> WitnessResponse:
         """The current log, with the entry of a release if one is asked for; for a custodian also what the other one has
         seen of it."""
         member = caller(context)
@@ -63,7 +81,7 @@ class Auditing(audit_pb2_grpc.AuditServicer):
             seen.verify_countersignature(request.countersignature, member.identity)
             self._notice_rollback(member.name, seen)
         newest, continues = self._log.continued(0 if seen is None else seen.size)
-        response = audit_pb2.WitnessResponse(newest=checkpoint_to_wire(self._with_note(newest)), continues=continues)
+        response = WitnessResponse(newest=checkpoint_to_wire(self._with_note(newest)), continues=continues)
         # Whoever may call this is shown every project's state, so this discloses no other.
         released = self._log.released(request.project, request.run, newest.size) if request.run else None
         if released is not None:
@@ -102,7 +120,7 @@ class Auditing(audit_pb2_grpc.AuditServicer):
             )
 
 
-def _cosigned(request: audit_pb2.WitnessRequest, seen: Checkpoint, member: Member) -> NoteLine:
+def _cosigned(request: WitnessRequest, seen: Checkpoint, member: Member) -> NoteLine:
     """The line of the caller's cosignature, verified."""
     cosignature = Cosignature(request.cosigned_at, request.cosignature)
     cosignature.verify(member.identity, seen.log, seen.size, seen.root)
@@ -116,18 +134,12 @@ MAX_RUNS = 1000
 ROOT_BYTES = 32
 
 
-class Restoration(restoration_pb2_grpc.RestorationServicer):
-    def __init__(self, service: ServiceContext, trust: Trust) -> None:
-        self._store = service.store
-        self._trust = trust
-
-    def GetRestoration(
-        self, request: restoration_pb2.GetRestorationRequest, context: ServicerContext
-    ) -> restoration_pb2.GetRestorationResponse:
+class Restoration(Servicer, restoration_pb2_grpc.RestorationServicer):
+    def GetRestoration(self, request: GetRestorationRequest, context: ServicerContext) -> GetRestorationResponse:
         found = self._store.restorations.newest()
         if found is None:
-            return restoration_pb2.GetRestorationResponse(newest=checkpoint_to_wire(self._store.audit.checkpoint()))
-        return restoration_pb2.GetRestorationResponse(
+            return GetRestorationResponse(newest=checkpoint_to_wire(self._store.audit.checkpoint()))
+        return GetRestorationResponse(
             newest=checkpoint_to_wire(found.newest),
             entry=entry_to_wire(found.entry, found.included),
             restored=checkpoint_to_wire(found.restored),
@@ -135,8 +147,8 @@ class Restoration(restoration_pb2_grpc.RestorationServicer):
         )
 
     def DecideRestoration(
-        self, request: restoration_pb2.DecideRestorationRequest, context: ServicerContext
-    ) -> restoration_pb2.DecideRestorationResponse:
+        self, request: DecideRestorationRequest, context: ServicerContext
+    ) -> DecideRestorationResponse:
         member = caller(context)
         found = self._store.restorations.newest()
         if found is None:
@@ -159,32 +171,28 @@ class Restoration(restoration_pb2_grpc.RestorationServicer):
         decision.verify(member.identity, request.signature)
         project = self._store.restorations.decide(member.role, member.name, decision, request.signature)
         status = project_pb2.ProjectStatus(project=decision.project) if project is None else status_to_wire(project)
-        return restoration_pb2.DecideRestorationResponse(status=status)
+        return DecideRestorationResponse(status=status)
 
 
 # Carole's part in `release.variables`: she passes sealed columns from a custodian to a recipient, and reads none.
 
 
-class Receiving:
+class Receiving(Servicer):
     """What every recipient of granted columns may call."""
 
-    _store: Store
-
-    def FetchVariables(
-        self, request: variables_pb2.FetchVariablesRequest, context: ServicerContext
-    ) -> variables_pb2.FetchVariablesResponse:
+    def FetchVariables(self, request: FetchVariablesRequest, context: ServicerContext) -> FetchVariablesResponse:
         member, name, run = caller(context), project_name(request.project), known_id(request.run)
         transfer = Transfer(side_from_wire(request.sender), recipient_name(member))
         chunk = self._store.variables.fetch(name, member.role, run, transfer, request.index)
-        return variables_pb2.FetchVariablesResponse(chunk=chunk.message())
+        return FetchVariablesResponse(chunk=chunk.message())
 
     def AcknowledgeVariables(
-        self, request: variables_pb2.AcknowledgeVariablesRequest, context: ServicerContext
-    ) -> variables_pb2.AcknowledgeVariablesResponse:
+        self, request: AcknowledgeVariablesRequest, context: ServicerContext
+    ) -> AcknowledgeVariablesResponse:
         member, name, run = caller(context), project_name(request.project), known_id(request.run)
         transfer = Transfer(side_from_wire(request.sender), recipient_name(member))
         self._store.variables.acknowledge(name, member.role, member.name, run, transfer, request.root)
-        return variables_pb2.AcknowledgeVariablesResponse()
+        return AcknowledgeVariablesResponse()
 
 
 def recipient_name(member: Member) -> str:
@@ -207,16 +215,11 @@ def require_analysts(transfers: tuple[Transfer, ...], trust: Trust) -> None:
 
 
 class Analysis(Receiving, variables_pb2_grpc.AnalysisServicer):
-    def __init__(self, service: ServiceContext) -> None:
-        self._store = service.store
-
-    def ListVariables(
-        self, request: variables_pb2.ListVariablesRequest, context: ServicerContext
-    ) -> variables_pb2.ListVariablesResponse:
+    def ListVariables(self, request: ListVariablesRequest, context: ServicerContext) -> ListVariablesResponse:
         """The projects whose columns are granted to the caller, with their specifications; no run before a release."""
         listed = newest_first(self._store.projects.all(), request.after)
         found, following = page(self._granted(listed, recipient_name(caller(context))), request.maximum)
-        return variables_pb2.ListVariablesResponse(projects=found, next=following)
+        return ListVariablesResponse(projects=found, next=following)
 
     def _granted(self, projects: Iterable[Project], own: str) -> Iterator[tuple[str, variables_pb2.VariableTransfers]]:
         for project in projects:
@@ -239,15 +242,10 @@ class Analysis(Receiving, variables_pb2_grpc.AnalysisServicer):
 # Transfer of a run's artifacts: which caller may fetch which, and which caller may submit which.
 
 
-class Resolving:
+class Resolving(Servicer):
     """What custodians and the resolver, a project's owner, exchange while a run waits."""
 
-    _service: ServiceContext
-    _store: Store
-
-    def FetchArtifact(
-        self, request: resolution_pb2.FetchArtifactRequest, context: ServicerContext
-    ) -> resolution_pb2.FetchArtifactResponse:
+    def FetchArtifact(self, request: FetchArtifactRequest, context: ServicerContext) -> FetchArtifactResponse:
         """A chunk of a custodian's own rows of candidate pairs; for the resolver of its request, or of handles."""
         name, side = self._party(request.project, caller(context), "fetch of an artifact")
         if side is not None and request.artifact == resolution_pb2.RUN_ARTIFACT_ROWS:
@@ -259,11 +257,9 @@ class Resolving:
         else:
             raise _not_for_you(request.artifact)
         chunk = self._store.artifacts.fetch(name, known_id(request.run), artifact, request.index)
-        return resolution_pb2.FetchArtifactResponse(chunk=chunk.message())
+        return FetchArtifactResponse(chunk=chunk.message())
 
-    def PutArtifact(
-        self, request: resolution_pb2.PutArtifactRequest, context: ServicerContext
-    ) -> resolution_pb2.PutArtifactResponse:
+    def PutArtifact(self, request: PutArtifactRequest, context: ServicerContext) -> PutArtifactResponse:
         member = caller(context)
         name, side = self._party(request.project, member, "result of the resolver")
         run, chunk = known_id(request.run), Chunk.of(request.chunk)
@@ -281,7 +277,7 @@ class Resolving:
             return submit_row_handles(project, side, member.name, run)
 
         self._store.artifacts.put(name, run, artifact, chunk, self._service.limits.max_upload_bytes, done)
-        return resolution_pb2.PutArtifactResponse()
+        return PutArtifactResponse()
 
     def _party(self, project: str, member: Member, doing: str) -> tuple[str, Side | None]:
         """The project's name, and the custodian that the caller is; None for the resolver, who must own the project."""

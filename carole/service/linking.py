@@ -12,7 +12,7 @@ the request itself. The join is recorded in the audit log before it is used.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 
@@ -36,16 +36,14 @@ from gemel.carole.engine.run.plan import LinkagePlan
 from gemel.carole.engine.run.resources import Resources
 from gemel.carole.projects.project import JoinedBy, Project
 from gemel.carole.service.computing import Computing, own_contribution
-from gemel.carole.service.ending import RunWork, end_run, granted_joint, relayed_shares, shares
+from gemel.carole.service.ending import RunWork, end_run, share_files
 from gemel.carole.store import Store
 from gemel.carole.store.results import RESOLUTION_REQUEST, RESOLUTION_RESULT, handles_of, rows_of
-from gemel.common.documents.model_document import StatisticsDocument
 from gemel.common.documents.result_warning import result_warning
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.parties import Side
 from gemel.common.wire.named_rows import SharedRows
 from gemel.common.wire.row_handles import RowHandlesRequest, request_digest
-from gemel.risk.models.joint_distribution import JointDistribution
 from gemel.shared.run.job import Terms, lead
 from gemel.shared.run.shared_files import compare_opened
 from gemel.shared.session.joined_session import JoinedSession, row_part
@@ -173,13 +171,9 @@ def _resolve_or_release(work: RunWork) -> int | None:
         if spec.mode != "shared":  # where no party sees which rows of a file resemble each other
             copies = near_copies(_contributions(work), plan, padded=spec.padding is not None)
 
-    def sealed(stated: StatisticsDocument, joint: JointDistribution | None) -> dict[str, Iterable[bytes]]:
-        return relayed_shares(
-            spec, lease.run, decided.shares, rows, stated, work.reader.members, granted_joint(joint, spec)
-        )
-
+    files = {side: {"rows.bin": rows[side], "resolved.bin": sealed} for side, sealed in decided.shares.items()}
     held_bytes = sum(map(len, (*decided.shares.values(), *rows.values())))
-    return end_run(work, decided.document, combined, sealed, held_bytes, copies, decided.joint)
+    return end_run(work, decided.document, combined, lambda: files, held_bytes, copies, decided.joint)
 
 
 def _join(work: RunWork) -> bytes | None:
@@ -238,12 +232,9 @@ def carry_out(work: RunWork) -> int | None:
     combined = None if spec.assessment is None else combine(linkage, records_a, records_b, spec)
     del alice, bob, records_a, records_b  # frees the signatures' memory for the assessment
     document = findings(linkage, plan, work.resources, seconds)
-
-    def sealed(stated: StatisticsDocument, joint: JointDistribution | None) -> dict[str, Iterable[bytes]]:
-        return shares(spec, lease.run, linkage, stated, work.reader.members, granted_joint(joint, spec))
-
     joint = None if linkage.latent is None else linkage.latent.joint
-    return end_run(work, document, combined, sealed, linkage.pairs.n_bytes, copies, joint)
+    files = partial(share_files, spec, linkage)
+    return end_run(work, document, combined, files, linkage.pairs.n_bytes, copies, joint)
 
 
 def _refuse_too_large(project: Project, resources: Resources) -> None:

@@ -6,11 +6,10 @@ import errno
 import socket
 from pathlib import Path
 
-from sqlalchemy.engine import make_url
-
 from gemel.carole.cluster.engine_section import DaskEngine
 from gemel.carole.cluster.tls import require_admitted
 from gemel.carole.configuration import CaroleConfiguration, load_carole
+from gemel.carole.store.database import sqlite_file
 from gemel.common.errors import ErrorCode, file_error
 from gemel.common.keys.identity_configuration import open_identity
 from gemel.common.keys.sealing_key import SealingKey
@@ -100,20 +99,16 @@ def _listens(listen: str) -> str:
 
 def _store(settings: CaroleConfiguration) -> str:
     """Whether there is a file of a database, where it is one; the database itself is opened by serving alone."""
-    url = make_url(settings.store.database)
-    if url.get_backend_name() != "sqlite":
+    file = sqlite_file(settings.store.database)
+    if file is None:
         return "in a database of its own"
-    if not Path(url.database or "").exists():
-        raise Note(f"{url.database} is not there yet: `gemel carole init` makes it, or mount the volume that it is on")
-    return str(url.database)
+    if not file.exists():
+        raise Note(f"{file} is not there yet: `gemel carole init` makes it, or mount the volume that it is on")
+    return str(file)
 
 
 def _folders(settings: CaroleConfiguration) -> dict[str, Path]:
     """Of what she writes on this machine."""
-    url, blobs = make_url(settings.store.database), settings.store.place
-    found = {}
-    if url.get_backend_name() == "sqlite":
-        found["the database"] = Path(url.database or "").parent
-    if isinstance(blobs, Path):
-        found["the blobs"] = blobs
-    return found
+    file, blobs = sqlite_file(settings.store.database), settings.store.place
+    found = {} if file is None else {"the database": file.parent}
+    return {**found, "the blobs": blobs} if isinstance(blobs, Path) else found

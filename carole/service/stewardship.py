@@ -10,7 +10,7 @@ from grpc import ServicerContext
 
 from gemel.carole.projects.operations.release import override, refuse
 from gemel.carole.projects.project import Project, ReleaseSignature, State
-from gemel.carole.service.context import ServiceContext, known_id, project_name
+from gemel.carole.service.context import ServiceContext, Servicer, known_id, project_name
 from gemel.carole.service.wire import entry_to_wire, newest_first, status_to_wire
 from gemel.carole.store import Store
 from gemel.common.audit.statements import HandOver, StewardDecision, TakeOver, normalized_reason
@@ -21,7 +21,6 @@ from gemel.common.parties import Role
 from gemel.common.pki.members import Member, Members
 from gemel.common.rpc.certificate_endings import endings_to_wire
 from gemel.common.rpc.pages import page
-from gemel.common.rpc.trust import Trust
 from gemel.common.specification import load_specification
 from gemel.common.wire.checkpoints import checkpoint_to_wire
 from gemel.protos.linkage.v1 import coordination_pb2, stewardship_pb2_grpc
@@ -53,18 +52,16 @@ def require_stewards(signatures: int, members: Members) -> None:
 HandOverRequest = coordination_pb2.HandOverRequest | pb.StewardHandOverRequest
 
 
-def hand_over(
-    service: ServiceContext, members: Members, signer: Member, name: str, former: str, request: HandOverRequest
-) -> Project:
+def hand_over(service: ServiceContext, signer: Member, name: str, former: str, request: HandOverRequest) -> Project:
     """Take an offer of a project.
 
-    `members`: the newest list. `signer`, `former`: the caller, and the owner: the same for a coordinator, another for a
+    `signer`, `former`: the caller, and the owner: the same for a coordinator, another for a
     steward. Raises PARAMETER if the successor is no coordinator, or for no reason; NOT_ADMITTED for a steward while the
     owner is a member; AUDIT for an unknown checkpoint; SIGNATURE; errors of `Registry.hand_over`.
     """
     if signer.role is Role.STEWARD:
-        _require_gone(members, former, name)
-    if request.successor not in _coordinators(members):
+        _require_gone(service.trust.members, former, name)
+    if request.successor not in _coordinators(service.trust.members):
         what = "the successor must be a coordinator in the membership list"
         remedy = "write its name as the membership list has it"
         raise parameter(f"hand-over of {name}", what, repr(request.successor[:40]), remedy)
@@ -74,9 +71,7 @@ def hand_over(
     return service.store.projects.hand_over(signer.role, signer.name, statement, request.signature)
 
 
-def take_over(
-    service: ServiceContext, members: Members, signer: Member, name: str, request: coordination_pb2.TakeOverRequest
-) -> Project:
+def take_over(service: ServiceContext, signer: Member, name: str, request: coordination_pb2.TakeOverRequest) -> Project:
     """Make the caller the owner of a project that waits for it. The same again changes nothing.
 
     Raises NOT_ADMITTED for a steward's offer when the owner is a member again; AUDIT for an unknown checkpoint;
@@ -86,7 +81,7 @@ def take_over(
     if project.owner == signer.name:
         return project
     if project.hand_over is not None and project.hand_over.member != project.owner:
-        _require_gone(members, project.owner, name)
+        _require_gone(service.trust.members, project.owner, name)
     offered = b"" if project.hand_over is None else project.hand_over.signature
     seen = service.store.audit.at(request.seen)
     statement = TakeOver(name, project.owner, signer.name, seen, offered)
@@ -169,13 +164,7 @@ MAX_ENTRIES = 200
 _JUDGED = (State.ASSESSED, State.HELD, State.RELEASED)
 
 
-class Stewardship(stewardship_pb2_grpc.StewardshipServicer):
-    def __init__(self, service: ServiceContext, trust: Trust) -> None:
-        self._service = service
-        self._store = service.store
-        self._endings = service.endings
-        self._trust = trust
-
+class Stewardship(Servicer, stewardship_pb2_grpc.StewardshipServicer):
     def ListAssessed(self, request: pb.ListAssessedRequest, context: ServicerContext) -> pb.ListAssessedResponse:
         """Every project whose result has been assessed, or released without an assessment; page by page."""
         stewards = steward_names(self._trust.members)
@@ -187,7 +176,9 @@ class Stewardship(stewardship_pb2_grpc.StewardshipServicer):
             if each.state in _JUDGED
         )
         projects, following = page(entries, request.maximum)
-        return pb.ListAssessedResponse(projects=projects, next=following, certificates=endings_to_wire(self._endings()))
+        return pb.ListAssessedResponse(
+            projects=projects, next=following, certificates=endings_to_wire(self._trust.endings())
+        )
 
     def GetReport(self, request: pb.GetReportRequest, context: ServicerContext) -> pb.GetReportResponse:
         """A chunk of the report on a run; of coordinators, for the project's owner."""
@@ -220,7 +211,7 @@ class Stewardship(stewardship_pb2_grpc.StewardshipServicer):
     def HandOver(self, request: pb.StewardHandOverRequest, context: ServicerContext) -> pb.StewardHandOverResponse:
         """Offer the project of an owner that is no longer a member to another coordinator."""
         member, name = caller(context), project_name(request.project)
-        project = hand_over(self._service, self._trust.members, member, name, request.former, request)
+        project = hand_over(self._service, member, name, request.former, request)
         return pb.StewardHandOverResponse(status=status_to_wire(project))
 
     def ListEntries(self, request: pb.ListEntriesRequest, context: ServicerContext) -> pb.ListEntriesResponse:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from itertools import takewhile
 
 from gemel.carole.projects.operations.outcome import Detail
-from gemel.carole.projects.project import NewEpoch, Project, Run, State
+from gemel.carole.projects.project import Project, Run, State
 from gemel.carole.projects.restoration import awaited, name_of
 from gemel.carole.projects.tasks import blocking_error, is_over
 from gemel.carole.service.context import Conditions, Reported
@@ -127,7 +127,11 @@ def canary_parts(request: custody_pb2.ReportKeysRequest, spec: Specification) ->
     return dict(zip(names, found, strict=True))
 
 
-def new_epoch_to_wire(new: NewEpoch) -> project_pb2.NewEpoch:
+def new_epoch_to_wire(project: Project) -> project_pb2.NewEpoch | None:
+    """What has opened the project's epoch; None of the first."""
+    new = project.new_epoch
+    if new is None:
+        return None
     return project_pb2.NewEpoch(
         epoch=new.epoch, member=new.member, reason=new.reason, signature=new.signature, at_unix_ms=new.at
     )

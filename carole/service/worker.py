@@ -27,6 +27,7 @@ from gemel.carole.configuration import CaroleConfiguration, load_carole
 from gemel.carole.service.health import OwnAddress, OwnService
 from gemel.carole.service.supervisor import STORAGE_FAILED
 from gemel.carole.store import Store
+from gemel.carole.store.provision import StorePlace
 from gemel.carole.store.runs import Lease
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.keys.identity_configuration import open_identity
@@ -156,8 +157,8 @@ class Worker:
         folder = PartyFolder(configuration.keys)
         vault = Vault(open_wrapper(configuration.wrapping, folder.wrapping))
         identity = open_identity(configuration.identity, folder.identity)
-        places = configuration.store
-        self._store = Store(places.database, places.place, vault, identity, holder=holder)
+        place = StorePlace(configuration.store.database, configuration.store.place, identity)
+        self._store = Store(place, vault, holder=holder)
         self._pin = pin
         self._folder, self._members = folder, configuration.members or folder.members
         self._configuration, self._service, self._identity = configuration, service, identity
@@ -189,7 +190,9 @@ class Worker:
             lease = self._store.runs.take(self._owner)
             if lease is None:
                 time.sleep(POLL_SECONDS)
-            else:
+                continue
+            # Every line about the run has the id that the log of the service has of the call that requested it.
+            with bound_contextvars(run=lease.run, **({"request": lease.call} if lease.call else {})):
                 self._carry_out(lease)
 
     def _erase(self) -> None:
@@ -204,11 +207,6 @@ class Worker:
                 log.info("erased", due=count)
 
     def _carry_out(self, lease: Lease) -> None:
-        # Every line about the run has the id that the log of the service has of the call that requested it.
-        with bound_contextvars(run=lease.run, **({"request": lease.call} if lease.call else {})):
-            self._link(lease)
-
-    def _link(self, lease: Lease) -> None:
         from gemel.carole.service.computing import GaveWayError
         from gemel.carole.service.ending import RunWork
         from gemel.carole.service.linking import carry_out

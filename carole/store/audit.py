@@ -94,13 +94,10 @@ def node(connection: Connection, height: int, position: int) -> bytes:
     query = select(audit_nodes.c.hash).where(audit_nodes.c.height == height, audit_nodes.c.position == position)
     found = connection.execute(query).scalar()
     if found is None:
-        raise GemelError(
-            ErrorCode.AUDIT,
-            "the audit log has been damaged",
-            where=f"entries {(position << height) + 1} to {(position + 1) << height}",
-            got="a missing node of its tree",
-            remedy="stop Carole, keep the database as it is, and run 'gemel audit verify'",
-        )
+        where = f"entries {(position << height) + 1} to {(position + 1) << height}"
+        remedy = "stop Carole, keep the database as it is, and run 'gemel audit verify'"
+        got = "a missing node of its tree"
+        raise GemelError(ErrorCode.AUDIT, "the audit log has been damaged", where=where, got=got, remedy=remedy)
     return bytes(found)
 
 
@@ -185,11 +182,8 @@ class Log:
             if stored is not None and stored >= seen.size:
                 return
             connection.execute(delete(audit_witnesses).where(which))
-            connection.execute(
-                insert(audit_witnesses).values(
-                    member=member, size=seen.size, checkpoint=seen.to_text(cosigned), countersignature=countersignature
-                )
-            )
+            values = {"member": member, "size": seen.size, "checkpoint": seen.to_text(cosigned)}
+            connection.execute(insert(audit_witnesses).values(**values, countersignature=countersignature))
 
     def awaited(self, member: str, other: str, projects: Collection[str]) -> int:
         """The size up to which a custodian has yet to countersign the log; 0 if it has.

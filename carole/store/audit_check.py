@@ -99,10 +99,8 @@ def _read(connection: Connection, tree: Tree) -> None:
         entry = entry_of(row)
         expected = tree.size + 1
         if entry.sequence != expected:
-            raise _FoundError(
-                f"entry {expected} is missing: the next one has the number {entry.sequence}",
-                min(expected, entry.sequence),
-            )
+            finding = f"entry {expected} is missing: the next one has the number {entry.sequence}"
+            raise _FoundError(finding, min(expected, entry.sequence))
         if kept.get((0, tree.size)) != entry.leaf:
             raise _FoundError(f"entry {expected} has been changed", expected)
         tree.append(entry.leaf)
@@ -110,10 +108,8 @@ def _read(connection: Connection, tree: Tree) -> None:
         while position % 2 == 1:
             height, position = height + 1, position // 2
             if kept.get((height, position)) != tree.node(height, position):
-                raise _FoundError(
-                    f"the tree over entries {(position << height) + 1} to {expected} has been changed",
-                    (position << height) + 1,
-                )
+                first = (position << height) + 1
+                raise _FoundError(f"the tree over entries {first} to {expected} has been changed", first)
     outside_blocks = [position for height, position in kept if height == 0 and position >= tree.size]
     if outside_blocks:
         raise _FoundError(f"entry {tree.size + 1} is missing: the tree has {max(outside_blocks) + 1}", tree.size + 1)
@@ -144,10 +140,8 @@ def _continues(tree: Tree, newest: Checkpoint, linker: PublicIdentity, kept: Seq
         if checkpoint.log != newest.log:
             raise _FoundError("the log was started again: a kept checkpoint is of another log", 1)
         if checkpoint.size > tree.size:
-            raise _FoundError(
-                f"the log was cut or rolled back: it has {tree.size} entries, and {checkpoint.size} were seen",
-                tree.size + 1,
-            )
+            finding = f"the log was cut or rolled back: it has {tree.size} entries, and {checkpoint.size} were seen"
+            raise _FoundError(finding, tree.size + 1)
         if tree.root_at(checkpoint.size) != checkpoint.root:
             raise _between(agreed, checkpoint.size, f"kept checkpoint {count + 1} of {len(kept)}")
         agreed = checkpoint.size
@@ -160,6 +154,8 @@ def _between(agreed: int, size: int, what: str) -> _FoundError:
 
 
 # The audit log for readers without Gemel: what is hashed of each entry, and its proofs; see docs/audit-log.md.
+
+_EXPORTED = ("sequence", "at", "project", "actor", "action", "details")
 
 
 def exported(connection: Connection, identity: Identity, project: str | None, since: int) -> Iterator[dict[str, Any]]:
@@ -185,14 +181,6 @@ def exported(connection: Connection, identity: Identity, project: str | None, si
     if project is not None:
         query = query.where(audit.c.project == project)
     for row in connection.execution_options(yield_per=1000).execute(query):
-        entry = entry_of(row)
-        yield {
-            "sequence": entry.sequence,
-            "at": entry.at,
-            "project": entry.project,
-            "actor": entry.actor,
-            "action": entry.action,
-            "details": entry.text,
-            "salt": entry.salt.hex(),
-            "included": [part.hex() for part in log_tree.inclusion_proof(entry.sequence - 1, shown.size, hash_of)],
-        }
+        included = log_tree.inclusion_proof(row.sequence - 1, shown.size, hash_of)
+        shown_of = {name: getattr(row, name) for name in _EXPORTED}
+        yield {**shown_of, "salt": bytes(row.salt).hex(), "included": [part.hex() for part in included]}

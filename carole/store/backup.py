@@ -16,27 +16,24 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass
-from functools import partial
 from pathlib import Path
 
 from sqlalchemy import Connection, MetaData, select, text
-from sqlalchemy.engine import make_url
 
 from gemel.carole.bucket import Bucket
 from gemel.carole.store import audit, audit_check
 from gemel.carole.store.clock_guard import believe
-from gemel.carole.store.database import Database
+from gemel.carole.store.database import Database, sqlite_file
 from gemel.carole.store.migrations import migrate, schema_version
 from gemel.carole.store.payloads.blobs import Blobs
 from gemel.carole.store.payloads.encrypted_payloads import Clock
-from gemel.carole.store.provision import claimed, new_place, record_upgrade, require_unused
+from gemel.carole.store.provision import StorePlace, claimed, new_place, record_upgrade, require_unused
 from gemel.carole.store.restoring import record_restoration
 from gemel.carole.store.tables import chunks, metadata
 from gemel.common.durable import sync_folder, whole_file
 from gemel.common.errors import ErrorCode, GemelError, file_error
-from gemel.common.keys.identity import Identity
 from gemel.common.versions import STORE
 
 DATABASE, BLOBS, MANIFEST = "carole.db", "blobs", "backup.json"
@@ -65,14 +62,10 @@ def back_up(url: str, place: Path | Bucket, target: Path, clock: Clock) -> Manif
     except FileExistsError:
         what = "a backup is written into a new folder"
         raise GemelError(ErrorCode.EXISTS, what, where=str(target), remedy="name another one") from None
-    source = Database(url)
     try:
-        with source.read() as connection:
-
-            def prepare(written: Connection, where: str) -> None:
-                _copy(connection, written, STORE)
-
-            Database(f"sqlite:///{target / DATABASE}", prepare=prepare, create=True).close()
+        with closing(Database(url)) as source, source.read() as connection:
+            made = f"sqlite:///{target / DATABASE}"
+            Database(made, prepare=lambda written, _: _copy(connection, written, STORE), create=True).close()
             files = _files(connection)
             manifest = Manifest(audit.log_name(connection), audit.last(connection), clock(), len(files))
         _copy_files(Blobs(place), target / BLOBS, files)
@@ -84,14 +77,10 @@ def back_up(url: str, place: Path | Bucket, target: Path, clock: Clock) -> Manif
     except BaseException:
         shutil.rmtree(target, ignore_errors=True)
         raise
-    finally:
-        source.close()
     return manifest
 
 
-def restore(
-    source: Path, url: str, place: Path | Bucket, identity: Identity, clock: Clock, *, dry_run: bool = False
-) -> tuple[Manifest, int]:
+def restore(source: Path, place: StorePlace, *, dry_run: bool = False) -> tuple[Manifest, int]:
     """Put a backup back into an empty database and an empty folder of blobs; its manifest, and its schema's version.
 
     A dry run checks the backup and the place, and puts nothing back. Raises DATABASE if the place is not empty, or the
@@ -101,7 +90,7 @@ def restore(
     restoration, which has the log as it was put back.
     """
     with _opened(source) as (manifest, connection, version):
-        found = audit_check.verify(connection, identity.public)
+        found = audit_check.verify(connection, place.identity.public)
         if not found.intact:
             raise GemelError(ErrorCode.AUDIT, found.finding, where=str(source), remedy="use another backup")
         files = _files(connection)
@@ -115,33 +104,26 @@ def restore(
             require_unused(blobs, where, {payload for payload, _ in files})
             _copy(connection, written, version)
             migrate(written)
-            believe(written, clock())
-            record_restoration(written, manifest.made_at, clock())
+            believe(written, place.clock())
+            record_restoration(written, manifest.made_at, place.clock())
             if version < STORE:
-                record_upgrade(written, version, clock())
+                record_upgrade(written, version, place.clock())
 
-        blobs = Blobs(place)
+        blobs = Blobs(place.blobs)
         if dry_run:
             _refuse_missing(source / BLOBS, files)
             require_unused(blobs, "store.database", {payload for payload, _ in files})
-            if not _is_absent(url):
-                Database(url, prepare=prepare, dry_run=True).close()
+            if (file := sqlite_file(place.url)) is None or file.exists():
+                Database(place.url, prepare=prepare, dry_run=True).close()
             return manifest, version
         blobs.create()
-        with claimed(blobs), new_place(url):
+        with claimed(blobs), new_place(place.url):
             _refuse_missing(source / BLOBS, files)
             for payload, name in files:
                 blobs.put(payload, name, (source / BLOBS / payload / name).read_bytes())
-            seal = partial(audit.seal, identity=identity, clock=clock)
-            Database(url, seal, prepare=prepare, create=True).close()
-            blobs.identify(manifest.store)
+            with place.opened(prepare, create=True):
+                blobs.identify(manifest.store)
     return manifest, version
-
-
-def _is_absent(url: str) -> bool:
-    """Whether it is a file of SQLite that does not exist yet."""
-    parsed = make_url(url)
-    return parsed.get_backend_name() == "sqlite" and not Path(parsed.database or "").exists()
 
 
 @contextmanager
@@ -165,12 +147,9 @@ def _opened(source: Path) -> Iterator[tuple[Manifest, Connection, int]]:
         remedy = "name the folder that 'gemel carole backup' wrote"
         got = f"no {MANIFEST} that can be read"
         raise GemelError(ErrorCode.DATABASE, what, where=str(source), got=got, remedy=remedy) from None
-    database = Database(f"sqlite:///{source / DATABASE}", prepare=prepare)
-    try:
-        with database.read() as connection:
-            yield manifest, connection, version
-    finally:
-        database.close()
+    opened = closing(Database(f"sqlite:///{source / DATABASE}", prepare=prepare))
+    with opened as database, database.read() as connection:
+        yield manifest, connection, version
 
 
 def _copy(source: Connection, target: Connection, version: int) -> None:

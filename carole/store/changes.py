@@ -179,7 +179,7 @@ class Change:
         names: dict[str, Any] = {"project": self.id, "side": str(side), "epoch": project.epoch, "begun_at": self.at}
         names |= {"sequence": 0 if last is None else last + 1}
         names |= {"payload": self._payloads.create(self.connection, self.id)}
-        described = _columns(upload, "upload", "rows", "total_bytes", "layout")
+        described = columns(upload, "upload", "rows", "total_bytes", "layout")
         self.connection.execute(insert(uploads).values(names | described))
 
     def _runs(self, before: Project, after: Project) -> None:
@@ -218,7 +218,7 @@ def _destroyed(digests: Iterable[str]) -> Iterator[Entry]:
 def project_columns(project: Project) -> Columns:
     """The changeable columns of a project's row."""
     return {
-        **_columns(project, "epoch", "specification_digest", "owner", "signatures"),
+        **columns(project, "epoch", "specification_digest", "owner", "signatures"),
         "state": int(project.state),
         "grants": json.dumps({str(role): str(grant) for role, grant in sorted(project.grants.items())}),
         "policy": str(project.policy),
@@ -226,7 +226,7 @@ def project_columns(project: Project) -> Columns:
     }
 
 
-def _columns(value: object, *names: str) -> Columns:
+def columns(value: object, *names: str) -> Columns:
     """Columns that are called as what they hold."""
     return {name: getattr(value, name) for name in names}
 
@@ -236,21 +236,21 @@ def _rows(project: Project) -> dict[Table, list[Columns]]:
     epoch = project.epoch
     return {
         approvals: [
-            {"role": str(role), **_columns(approval, "member", "digest", "signature", "at")}
+            {"role": str(role), **columns(approval, "member", "digest", "signature", "at")}
             for role, approval in project.approvals.items()
         ],
         declines: [
-            {"side": str(side), **_columns(decline, "member", "digest", "reason", "signature", "at")}
+            {"side": str(side), **columns(decline, "member", "digest", "reason", "signature", "at")}
             for side, decline in project.declines.items()
         ],
         epochs: [
-            _columns(opened, "epoch", "member", "reason", "signature", "at")
+            columns(opened, "epoch", "member", "reason", "signature", "at")
             for opened in (project.new_epoch,)
             if opened is not None
         ],
         hand_overs: [
-            _columns(offer.statement, "former", "successor", "reason")
-            | _columns(offer, "member", "signature", "at")
+            columns(offer.statement, "former", "successor", "reason")
+            | columns(offer, "member", "signature", "at")
             | {"checkpoint": offer.statement.seen.to_text()}
             for offer in (project.hand_over,)
             if offer is not None
@@ -260,13 +260,12 @@ def _rows(project: Project) -> dict[Table, list[Columns]]:
             for (side, kind), payload in project.messages.items()
         ],
         key_reports: [
-            {"epoch": epoch, "side": str(side), **_columns(report, "key_check_value", "canary_digest")}
+            {"epoch": epoch, "side": str(side), **columns(report, "key_check_value", "canary_digest")}
             | {"canary_parts": json.dumps({name: part.hex() for name, part in report.canary_parts.items()})}
             for side, report in project.reports.items()
         ],
         release_signatures: [
-            _columns(one, "run", "member", "identity", "report", "signature", "at")
-            for one in project.release_signatures
+            columns(one, "run", "member", "identity", "report", "signature", "at") for one in project.release_signatures
         ],
     }
 
@@ -278,4 +277,4 @@ def _live(project: Project) -> dict[tuple[Side, str], Upload]:
 
 def _run(run: Run) -> Columns:
     state = {"state": int(run.state), "active": 1 if run.state.active else None, "released": int(run.released)}
-    return state | _columns(run, "stage", "fraction", "error", "links", "attempt")
+    return state | columns(run, "stage", "fraction", "error", "links", "attempt")

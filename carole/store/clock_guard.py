@@ -9,6 +9,8 @@ nothing to erase, believes the clock of its first service.
 
 from __future__ import annotations
 
+import time
+
 from sqlalchemy import Connection
 
 from gemel.carole.projects.operations.outcome import Entry
@@ -26,6 +28,11 @@ _STEP_MS = 60_000
 """How exact the remembered time is."""
 
 _KEY = "clock"
+
+
+def milliseconds() -> int:
+    """The machine's clock: milliseconds since 1970."""
+    return time.time_ns() // 1_000_000
 
 
 class ClockGuard:

@@ -39,12 +39,14 @@ _VANISHED = "nothing more is written: put the same file back, or stop Carole and
 
 
 class DatabaseFile:
+    """`require`: refuses to go on unless the file that was opened is still where it was; DATABASE."""
+
     def __init__(self, path: Path, *, create: bool) -> None:
         self._path = path
         if create:
             path.touch(mode=0o600)
         try:
-            self._standing = StandingFile(path, "the database", _VANISHED)
+            self.require = StandingFile(path, "the database", _VANISHED).require
         except OSError as error:
             remedy = (
                 "find out where it is: a volume that is not mounted or a mistyped path looks like this; for a new "
@@ -57,9 +59,11 @@ class DatabaseFile:
         place = f"file:{quote(str(self._path))}?mode=rw"
         return sqlite3.connect(place, uri=True, timeout=BUSY_SECONDS, check_same_thread=False)
 
-    def require(self) -> None:
-        """Refuse to go on unless the file that was opened is still where it was. Raises DATABASE."""
-        self._standing.require()
+
+def sqlite_file(url: str) -> Path | None:
+    """The file of a database of SQLite; None for another database."""
+    parsed = make_url(url)
+    return Path(parsed.database or "") if parsed.get_backend_name() == "sqlite" else None
 
 
 _FORGET_MS = 1000
@@ -254,16 +258,10 @@ def _meaning(error: DBAPIError) -> tuple[ErrorCode, str, str]:
     if state == _POSTGRES_CONNECTIONS or (isinstance(error, OperationalError) and "locked" in str(reason)):
         return ErrorCode.BUSY, "the database is busy", "try again"
     if state == _POSTGRES_READ_ONLY:
-        return (
-            ErrorCode.DATABASE,
-            "the database can only be read",
-            "let store.database name the primary, not a standby",
-        )
-    return (
-        ErrorCode.DATABASE,
-        "the database failed",
-        "check that it runs, is reachable and has free space; then try again",
-    )
+        remedy = "let store.database name the primary, not a standby"
+        return ErrorCode.DATABASE, "the database can only be read", remedy
+    remedy = "check that it runs, is reachable and has free space; then try again"
+    return ErrorCode.DATABASE, "the database failed", remedy
 
 
 def _parse(url: str) -> URL:

@@ -7,15 +7,13 @@ links is among them.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, func, select, update
-from sqlalchemy.engine import make_url
 
 from gemel.carole.projects.project import RunState, State
 from gemel.carole.store.audit import last
-from gemel.carole.store.database import Database
+from gemel.carole.store.database import Database, sqlite_file
 from gemel.carole.store.payloads.blobs import Blobs
 from gemel.carole.store.payloads.encrypted_payloads import Clock
 from gemel.carole.store.releases import counts_due
@@ -104,8 +102,8 @@ class Monitoring:
         self._database, self._clock = database, clock
         self.check_blobs = blobs.check
         self.disks = {} if blobs.folder is None else {"blobs": blobs.folder}
-        if database.is_sqlite:
-            self.disks["database"] = Path(make_url(url).database or "").absolute().parent
+        if (file := sqlite_file(url)) is not None:
+            self.disks["database"] = file.absolute().parent
 
     def figures(self) -> Figures:
         """What the store holds now. Raises DATABASE or BUSY."""

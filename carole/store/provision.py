@@ -8,18 +8,18 @@ mistaken for a new store because a volume is missing.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
 from sqlalchemy import Connection, func, select
-from sqlalchemy.engine import make_url
 
 from gemel.carole.bucket import Bucket
 from gemel.carole.projects.operations.outcome import Detail, Entry
 from gemel.carole.projects.transitions import SYSTEM, Action
 from gemel.carole.store import audit, clock_guard, tenure
-from gemel.carole.store.database import Database, Prepare, newest_schema
+from gemel.carole.store.database import Database, Prepare, newest_schema, sqlite_file
 from gemel.carole.store.migrations import migrate, schema_version
 from gemel.carole.store.payloads.blobs import Blobs
 from gemel.carole.store.payloads.encrypted_payloads import Clock, newest
@@ -29,24 +29,39 @@ from gemel.common.keys.identity import Identity
 from gemel.common.versions import STORE
 
 
-def initialise(url: str, place: Path | Bucket, identity: Identity, clock: Clock) -> tuple[str, bool]:
+@dataclass(frozen=True)
+class StorePlace:
+    """Where a store is, and who writes to it: Carole by her identity, at the times of a clock."""
+
+    url: str = field(repr=False)
+    blobs: Path | Bucket
+    identity: Identity
+    clock: Clock = clock_guard.milliseconds
+
+    def opened(self, prepare: Prepare, *, create: bool = False, dry_run: bool = False) -> closing[Database]:
+        """The database, closed with the block."""
+        seal = partial(audit.seal, identity=self.identity, clock=self.clock)
+        return closing(Database(self.url, seal, prepare=prepare, create=create, dry_run=dry_run))
+
+
+def initialise(place: StorePlace) -> tuple[str, bool]:
     """Make a new store; its identity, and whether it was made. An existing one, complete, is left as it is.
 
     The database is made first, in one transaction, then the folder gets the identity. What was interrupted between the
     two is completed when it is called again. Raises DATABASE where one of database and folder exists without the other,
     or both do and are not of one store; BUSY if a Carole uses the folder.
     """
-    blobs = Blobs(place)
+    blobs = Blobs(place.blobs)
     if blobs.identity() is None:
-        with new_place(url):
-            return _founded(url, blobs, identity, clock)
-    with _opened(url, newest_schema, identity, clock) as database, database.read() as connection:
+        with new_place(place.url):
+            return _founded(place, blobs)
+    with place.opened(newest_schema) as database, database.read() as connection:
         store = audit.log_name(connection)
     blobs.require(store)
     return store, False
 
 
-def _founded(url: str, blobs: Blobs, identity: Identity, clock: Clock) -> tuple[str, bool]:
+def _founded(place: StorePlace, blobs: Blobs) -> tuple[str, bool]:
     made = False
 
     def prepare(connection: Connection, where: str) -> None:
@@ -56,11 +71,11 @@ def _founded(url: str, blobs: Blobs, identity: Identity, clock: Clock) -> tuple[
             return
         require_unused(blobs, where)
         migrate(connection)
-        audit.start(connection, identity, clock)
+        audit.start(connection, place.identity, place.clock)
         made = True
 
     blobs.create()
-    with claimed(blobs), _opened(url, prepare, identity, clock, create=True) as database:
+    with claimed(blobs), place.opened(prepare, create=True) as database:
         with database.read() as connection:
             store = audit.log_name(connection)
             used = connection.scalar(select(func.count()).select_from(payloads))
@@ -78,15 +93,13 @@ def require_unused(blobs: Blobs, where: str, ours: Collection[str] = ()) -> None
         raise GemelError(ErrorCode.DATABASE, what, where=where, remedy=remedy)
 
 
-def upgrade(
-    url: str, place: Path | Bucket, identity: Identity, clock: Clock, *, dry_run: bool = False
-) -> tuple[int, int]:
+def upgrade(place: StorePlace, *, dry_run: bool = False) -> tuple[int, int]:
     """Bring a store to the newest version of the schema, or leave it as it was; the versions before and after.
 
     A dry run upgrades it, and takes that back. Raises DATABASE for an empty or a newer database, or where folder and
     database are not of one store; BUSY while a Carole holds it.
     """
-    blobs, before = Blobs(place), STORE
+    blobs, before = Blobs(place.blobs), STORE
 
     def prepare(connection: Connection, where: str) -> None:
         nonlocal before
@@ -98,10 +111,10 @@ def upgrade(
         migrate(connection)
         holder = tenure.take(connection, blobs.place, where)
         require_pair(connection, blobs)
-        record_upgrade(connection, before, clock())
+        record_upgrade(connection, before, place.clock())
         tenure.release(connection, holder)
 
-    with claimed(blobs), _opened(url, prepare, identity, clock, dry_run=dry_run) as database:
+    with claimed(blobs), place.opened(prepare, dry_run=dry_run) as database:
         if not dry_run:
             with database.read() as connection:
                 blobs.require(audit.log_name(connection))
@@ -114,30 +127,20 @@ def record_upgrade(connection: Connection, before: int, at: int) -> None:
     audit.append(connection, at, "", [Entry(SYSTEM, Action.UPGRADE, details)])
 
 
-def confirm_clock(url: str, place: Path | Bucket, identity: Identity, clock: Clock, *, dry_run: bool = False) -> int:
+def confirm_clock(place: StorePlace, *, dry_run: bool = False) -> int:
     """Believe the machine's clock, which had moved far; the days by which it had, as `clock_guard.confirm`.
 
     A dry run takes that back. Raises BUSY while a Carole holds the store; DATABASE.
     """
-    return change_held(
-        url, place, identity, clock, lambda connection, _: clock_guard.confirm(connection, clock()), dry_run=dry_run
-    )
+    return change_held(place, lambda connection, _: clock_guard.confirm(connection, place.clock()), dry_run=dry_run)
 
 
-def change_held(
-    url: str,
-    place: Path | Bucket,
-    identity: Identity,
-    clock: Clock,
-    change: Callable[[Connection, Blobs], int],
-    *,
-    dry_run: bool,
-) -> int:
+def change_held(place: StorePlace, change: Callable[[Connection, Blobs], int], *, dry_run: bool) -> int:
     """Change a store as its holder, in one transaction, and return what the change does; a dry run takes it back.
 
     Raises BUSY while a Carole holds it.
     """
-    blobs, changed = Blobs(place), 0
+    blobs, changed = Blobs(place.blobs), 0
 
     def prepare(connection: Connection, where: str) -> None:
         nonlocal changed
@@ -146,7 +149,7 @@ def change_held(
         changed = change(connection, blobs)
         tenure.release(connection, holder)
 
-    with claimed(blobs), _opened(url, prepare, identity, clock, dry_run=dry_run):
+    with claimed(blobs), place.opened(prepare, dry_run=dry_run):
         return changed
 
 
@@ -166,25 +169,12 @@ def claimed(blobs: Blobs) -> Iterator[None]:
 
 
 @contextmanager
-def _opened(
-    url: str, prepare: Prepare, identity: Identity, clock: Clock, *, create: bool = False, dry_run: bool = False
-) -> Iterator[Database]:
-    seal = partial(audit.seal, identity=identity, clock=clock)
-    database = Database(url, seal, prepare=prepare, create=create, dry_run=dry_run)
-    try:
-        yield database
-    finally:
-        database.close()
-
-
-@contextmanager
 def new_place(url: str) -> Iterator[None]:
     """The place of a new file of SQLite, which is removed again where the block does not end well."""
-    parsed = make_url(url)
-    if parsed.get_backend_name() != "sqlite":
+    path = sqlite_file(url)
+    if path is None:
         yield
         return
-    path = Path(parsed.database or "")
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         existed = path.exists()

@@ -13,12 +13,12 @@ from sqlalchemy.exc import IntegrityError
 
 from gemel.carole.projects.operations.consent import amend, hand_over, take_over
 from gemel.carole.projects.operations.outcome import Entry
-from gemel.carole.projects.project import Approval, Grant, PendingHandOver, Policy, Project, State
+from gemel.carole.projects.project import Approval, PendingHandOver, Project, State, Terms
 from gemel.carole.projects.transitions import Action
 from gemel.carole.store import audit
-from gemel.carole.store.changes import Part, project_columns
+from gemel.carole.store.changes import Part, columns, project_columns
 from gemel.carole.store.clock_guard import DAY_MS
-from gemel.carole.store.database import STATE, Database, counter
+from gemel.carole.store.database import STATE, counter
 from gemel.carole.store.tables import approvals, projects, runs
 from gemel.carole.store.tables import audit as entries
 from gemel.carole.store.view import Held, all_held, read_project
@@ -27,7 +27,6 @@ from gemel.common.audit.statements import HandOver, TakeOver
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.parties import Role, Side
 from gemel.common.specification.model.content import RELEASES_DAYS
-from gemel.common.specification.model.granted_variables import Transfer
 
 # Projects of the same two custodians that were released lately: many of them are what repeated probing looks like.
 
@@ -43,61 +42,15 @@ class FormerProjects:
     """Links of the newest such run of each, in all."""
 
 
-def former_projects(database: Database, now: int) -> Callable[[str], FormerProjects]:
-    """Count released projects of the same two custodians.
-
-    By a project's name: the other released projects of its two custodians; none before both have approved.
-    Erased projects count: approvals and numbers of links stay when a project is erased. O(projects) once.
-    """
-    consented = (
-        select(projects.c.name, approvals.c.role, approvals.c.member)
-        .join(approvals, approvals.c.project == projects.c.id)
-        .where(approvals.c.role.in_([str(side.role) for side in Side]))
-    )
-    released = (
-        select(projects.c.name, runs.c.links)
-        .join(runs, runs.c.project == projects.c.id)
-        .where(runs.c.released == 1, runs.c.ended_at > now - DAYS * DAY_MS)
-        .order_by(runs.c.sequence)
-    )
-    parties: dict[str, dict[str, str]] = {}
-    with database.read() as connection:
-        for row in connection.execute(consented):
-            parties.setdefault(row.name, {})[row.role] = row.member
-        links = {row.name: int(row.links) for row in connection.execute(released)}
-
-    released_of: dict[frozenset[tuple[str, str]], list[int]] = defaultdict(list)
-    for name, number in links.items():
-        released_of[frozenset(parties.get(name, {}).items())].append(number)
-    sums = {both: FormerProjects(len(numbers), sum(numbers)) for both, numbers in released_of.items()}
-
-    def others(name: str) -> FormerProjects:
-        own = parties.get(name, {})
-        all_of = sums.get(frozenset(own.items()))
-        if len(own) < len(Side) or all_of is None:
-            return FormerProjects(0, 0)
-        if name not in links:
-            return all_of
-        return FormerProjects(all_of.projects - 1, all_of.links - links[name])
-
-    return others
-
-
-@dataclass(frozen=True)
-class NewProject:
+@dataclass(frozen=True, kw_only=True)
+class NewProject(Terms):
     """The project's properties from a validated specification."""
 
     name: str
     specification: str
-    specification_digest: bytes
-    encoding_digest: bytes
-    grants: Mapping[Role, Grant]
-    policy: Policy
     uploads_days: int
     results_days: int
-    signatures: int = 1
     releases_days: int = RELEASES_DAYS
-    transfers: tuple[Transfer, ...] = ()
 
 
 class Registry(Part):
@@ -136,16 +89,7 @@ class Registry(Part):
         A run that waits for handles or for the resolver is ended: the amendment may change what it waits for.
         """
         with self._changes.of(new.name) as change:
-            outcome = amend(
-                change.project,
-                member,
-                new.specification_digest,
-                new.encoding_digest,
-                new.grants,
-                new.policy,
-                new.signatures,
-                new.transfers,
-            )
+            outcome = amend(change.project, member, new)
             change.apply(outcome)
             if outcome.changed:
                 change.connection.execute(update(projects).where(projects.c.id == change.id).values(_kept(new)))
@@ -174,8 +118,43 @@ class Registry(Part):
         return self._held(name).specification
 
     def former(self) -> Callable[[str], FormerProjects]:
-        """Of a project's name: how many other projects of its custodians were released lately, with how many links."""
-        return former_projects(self._database, self._clock())
+        """Of a project's name: how many other projects of its custodians were released lately, with how many links.
+
+        None before both have approved. Erased projects count: approvals and numbers of links stay when a project is
+        erased. O(projects) once.
+        """
+        consented = (
+            select(projects.c.name, approvals.c.role, approvals.c.member)
+            .join(approvals, approvals.c.project == projects.c.id)
+            .where(approvals.c.role.in_([str(side.role) for side in Side]))
+        )
+        released = (
+            select(projects.c.name, runs.c.links)
+            .join(runs, runs.c.project == projects.c.id)
+            .where(runs.c.released == 1, runs.c.ended_at > self._clock() - DAYS * DAY_MS)
+            .order_by(runs.c.sequence)
+        )
+        parties: dict[str, dict[str, str]] = {}
+        with self._database.read() as connection:
+            for row in connection.execute(consented):
+                parties.setdefault(row.name, {})[row.role] = row.member
+            links = {row.name: int(row.links) for row in connection.execute(released)}
+
+        released_of: dict[frozenset[tuple[str, str]], list[int]] = defaultdict(list)
+        for name, number in links.items():
+            released_of[frozenset(parties.get(name, {}).items())].append(number)
+        sums = {both: FormerProjects(len(numbers), sum(numbers)) for both, numbers in released_of.items()}
+
+        def others(name: str) -> FormerProjects:
+            own = parties.get(name, {})
+            all_of = sums.get(frozenset(own.items()))
+            if len(own) < len(Side) or all_of is None:
+                return FormerProjects(0, 0)
+            if name not in links:
+                return all_of
+            return FormerProjects(all_of.projects - 1, all_of.links - links[name])
+
+        return others
 
     def version(self) -> int:
         """A number that grows whenever any project changes: cheap to poll."""
@@ -222,17 +201,7 @@ class Registry(Part):
 
     def _insert(self, connection: Connection, new: NewProject, member: str) -> None:
         now = self._clock()
-        project = Project(
-            new.name,
-            new.specification_digest,
-            new.encoding_digest,
-            new.grants,
-            policy=new.policy,
-            signatures=new.signatures,
-            transfers=new.transfers,
-            state=State.DRAFT,
-            owner=member,
-        )
+        project = Project(new.name, **new.parts, owner=member)
         names = {"name": new.name, "encoding_digest": new.encoding_digest, "created_at": now}
         connection.execute(insert(projects).values(**names, **project_columns(project), **_kept(new)))
         details: dict[str, Any] = {
@@ -253,9 +222,4 @@ def _require_newer(connection: Connection, project: str, seen: Checkpoint) -> No
 
 def _kept(new: NewProject) -> dict[str, Any]:
     """What is kept from a specification besides what the rules use."""
-    return {
-        "specification": new.specification,
-        "uploads_days": new.uploads_days,
-        "results_days": new.results_days,
-        "releases_days": new.releases_days,
-    }
+    return columns(new, "specification", "uploads_days", "results_days", "releases_days")

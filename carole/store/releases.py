@@ -25,7 +25,7 @@ from gemel.carole.store.database import Database
 from gemel.carole.store.payloads.encrypted_payloads import EncryptedPayloads
 from gemel.carole.store.tables import audit, payloads, projects, releases, results, runs
 from gemel.carole.store.view import read_project
-from gemel.common.parties import CUSTODIANS, Role
+from gemel.common.parties import CUSTODIANS, Side
 
 # What stays of a release when its project is erased: that it was made, and the counts of its tables.
 
@@ -42,17 +42,10 @@ def released_counts() -> ColumnElement[bool]:
 
 def record_release(connection: Connection, number: int, project: Project, run: str, at: int) -> None:
     days = connection.execute(select(projects.c.releases_days).where(projects.c.id == number)).scalar_one()
-    connection.execute(
-        insert(releases).values(
-            run=run,
-            project=number,
-            alice=project.approvals[Role.CUSTODIAN_A].member,
-            bob=project.approvals[Role.CUSTODIAN_B].member,
-            specification_digest=project.specification_digest,
-            at=at,
-            days=days,
-        )
-    )
+    values = {"run": run, "project": number, "at": at, "days": days}
+    values |= {str(side): project.approvals[side.role].member for side in Side}
+    values |= {"specification_digest": project.specification_digest}
+    connection.execute(insert(releases).values(values))
 
 
 class Kept(StrEnum):

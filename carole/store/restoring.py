@@ -10,11 +10,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 
 from sqlalchemy import Connection, select
 
-from gemel.carole.bucket import Bucket
 from gemel.carole.projects.operations.outcome import Detail, Entry
 from gemel.carole.projects.operations.release import decide_restore
 from gemel.carole.projects.project import Project, RestoreDecision
@@ -24,15 +22,13 @@ from gemel.carole.store import audit, log_tree
 from gemel.carole.store.changes import Part
 from gemel.carole.store.database import set_number
 from gemel.carole.store.payloads.blobs import Blobs
-from gemel.carole.store.payloads.encrypted_payloads import Clock
-from gemel.carole.store.provision import change_held, require_pair
+from gemel.carole.store.provision import StorePlace, change_held, require_pair
 from gemel.carole.store.tables import audit as entries
 from gemel.carole.store.tables import audit_checkpoints, payloads, projects, results
 from gemel.carole.store.view import RESTORED, newest_restoration, read_project
 from gemel.common.audit import AuditEntry, Checkpoint
 from gemel.common.audit.statements import RestorationDecision
 from gemel.common.errors import parameter
-from gemel.common.keys.identity import Identity
 from gemel.common.parties import CUSTODIANS, Role
 
 MAX_RECORDED = 1000
@@ -51,7 +47,7 @@ def record_restoration(connection: Connection, made_at: int, at: int) -> int:
     return was.size
 
 
-def declare_restored(url: str, place: Path | Bucket, identity: Identity, clock: Clock, *, dry_run: bool = False) -> int:
+def declare_restored(place: StorePlace, *, dry_run: bool = False) -> int:
     """Record that a store in place is one put back by other means than `backup.restore`: a copy of files, `pg_dump`.
 
     Returns the number of entries of its log. A dry run takes the record back. Raises DATABASE where database and folder
@@ -60,9 +56,9 @@ def declare_restored(url: str, place: Path | Bucket, identity: Identity, clock: 
 
     def declare(connection: Connection, blobs: Blobs) -> int:
         require_pair(connection, blobs)
-        return record_restoration(connection, audit.newest(connection).at, clock())
+        return record_restoration(connection, audit.newest(connection).at, place.clock())
 
-    return change_held(url, place, identity, clock, declare, dry_run=dry_run)
+    return change_held(place, declare, dry_run=dry_run)
 
 
 @dataclass(frozen=True)

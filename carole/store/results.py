@@ -26,7 +26,7 @@ from gemel.carole.projects.project import Grant, Project, Run, State
 from gemel.carole.projects.restoration import refuse_standstill
 from gemel.carole.store.changes import Change, Changes, Part
 from gemel.carole.store.payloads.encrypted_payloads import StoredChunk, chunk_conflict, erased
-from gemel.carole.store.payloads.payload_reader import PayloadReader
+from gemel.carole.store.payloads.payload_reader import PayloadReader, PayloadReference
 from gemel.carole.store.tables import artifacts, payloads, results
 from gemel.carole.store.uploads import Quota
 from gemel.carole.store.view import not_found, read_project, transfer_names
@@ -229,10 +229,11 @@ class Artifacts(_OfRuns):
             row = self.row(connection, run, artifact)
             if row is None or not row.complete:
                 return None
-            chunks = self._payloads.chunks(connection, row.payload)
+            chunks = tuple(self._payloads.chunks(connection, row.payload))
             key = self._payloads.key(connection, row.payload)
-        size, where = sum(chunk.size for chunk in chunks), f"run {run}, {artifact}"
-        return PayloadReader(self._payloads, key, row.payload, chunks, size, where).read(0, size)
+        size = sum(chunk.size for chunk in chunks)
+        reference = PayloadReference(row.payload, chunks, size, f"run {run}, {artifact}")
+        return PayloadReader(self._payloads, key, reference).read(0, size)
 
     def put(
         self,

@@ -111,14 +111,14 @@ class Sweeping(Part):
         with self._database.read() as connection:
             query = select(payloads.c.id, _FINAL.label("final"), _ERASED.label("erased")).where(payloads.c.swept == 0)
             rows = connection.execute(query).all()
-        swept = self._payloads.blobs.sweep([row.id for row in rows], self._named)
+        removed, seen = self._payloads.blobs.sweep([row.id for row in rows], self._named)
         for erased in (True, False):
-            done = [row.id for row in rows if row.final and bool(row.erased) is erased and row.id in swept.seen]
+            done = [row.id for row in rows if row.final and bool(row.erased) is erased and row.id in seen]
             for start in range(0, len(done), _AT_ONCE):
                 with self._database.write() as connection:
                     these = payloads.c.id.in_(done[start : start + _AT_ONCE]), _ERASED if erased else ~_ERASED
                     connection.execute(update(payloads).where(*these).values(swept=1))
-        return swept.removed
+        return removed
 
     def _named(self) -> Mapping[str, set[str] | None]:
         with self._database.read() as connection:

@@ -135,13 +135,9 @@ class Runs(Part):
 
     def renew_lease(self, lease: Lease, stage: str, fraction: float) -> bool:
         """Renew the lease and record the progress; False if the run is no longer this worker's."""
+        values = {"stage": stage[:32], "fraction": fraction, "lease_until": self._clock() + LEASE_MS}
         with self._database.write() as connection:
-            done = connection.execute(
-                update(runs)
-                .where(*_mine(lease))
-                .values(stage=stage[:32], fraction=fraction, lease_until=self._clock() + LEASE_MS)
-            )
-            return done.rowcount == 1
+            return connection.execute(update(runs).where(*_mine(lease)).values(values)).rowcount == 1
 
     def give_way(self, lease: Lease) -> bool:
         """Queue a run that waits for another party behind runs that a worker could go on with; False if none waits."""

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from functools import partial
-from pathlib import Path
 
-from gemel.carole.bucket import Bucket
 from gemel.carole.store import audit
 from gemel.carole.store.changes import Changes
 from gemel.carole.store.clock_guard import ClockGuard
@@ -15,8 +12,8 @@ from gemel.carole.store.database import Database
 from gemel.carole.store.monitoring import Monitoring
 from gemel.carole.store.outbox import Outbox
 from gemel.carole.store.payloads.blobs import Blobs
-from gemel.carole.store.payloads.encrypted_payloads import Clock, EncryptedPayloads
-from gemel.carole.store.provision import require_pair
+from gemel.carole.store.payloads.encrypted_payloads import EncryptedPayloads
+from gemel.carole.store.provision import StorePlace, require_pair
 from gemel.carole.store.registry import Registry
 from gemel.carole.store.releases import Releases
 from gemel.carole.store.restoring import Restorations
@@ -25,38 +22,23 @@ from gemel.carole.store.retention import Retention, Sweeping, Swept, forget_writ
 from gemel.carole.store.runs import Runs
 from gemel.carole.store.tenure import Renewal, Standing
 from gemel.carole.store.uploads import Uploads
-from gemel.common.keys.identity import Identity
 from gemel.common.keys.vault import Vault
-
-
-def milliseconds() -> int:
-    """Milliseconds since 1970."""
-    return time.time_ns() // 1_000_000
 
 
 class Store:
     """All of Carole's stored data.
 
-    `url`: of the database: ``sqlite:///path`` or ``postgresql+psycopg://...``. `clock`: milliseconds since 1970; tests
-    give their own. `holder`: the name under which a worker writes: its Carole's. `apply`: applies an operation of
+    `holder`: the name under which a worker writes: its Carole's. `apply`: applies an operation of
     `projects.operations` to a project and keeps its outcome. `sweep`: destroys keys and removes files that nothing
     reaches; also while others write. Raises CONFIGURATION, DATABASE.
     """
 
-    def __init__(
-        self,
-        url: str,
-        blobs: Path | Bucket,
-        vault: Vault,
-        identity: Identity,
-        clock: Clock = milliseconds,
-        *,
-        holder: str = "",
-    ) -> None:
-        self._database = Database(url, partial(audit.seal, identity=identity, clock=clock))
+    def __init__(self, place: StorePlace, vault: Vault, *, holder: str = "") -> None:
+        clock = place.clock
+        self._database = Database(place.url, partial(audit.seal, identity=place.identity, clock=clock))
         self._database.holder = holder
         self._renewal: Renewal | None = None
-        self._blobs = Blobs(blobs)
+        self._blobs = Blobs(place.blobs)
         self._payloads = EncryptedPayloads(self._blobs, vault)
         changes = Changes(self._database, self._payloads, clock)
         self.apply = changes.apply
@@ -73,7 +55,7 @@ class Store:
         self.audit = audit.Log(self._database)
         self.restorations = Restorations(changes)
         self.outbox = Outbox(self._database, clock)
-        self.monitoring = Monitoring(self._database, url, self._blobs, clock)
+        self.monitoring = Monitoring(self._database, place.url, self._blobs, clock)
 
     @property
     def holder(self) -> str:

@@ -7,6 +7,8 @@ migrations make.
 
 from __future__ import annotations
 
+from typing import Any
+
 from sqlalchemy import (
     BigInteger,
     Column,
@@ -21,8 +23,20 @@ from sqlalchemy import (
     Text,
     UniqueConstraint,
 )
+from sqlalchemy.types import TypeEngine
 
 metadata = MetaData()
+
+
+def _required(kind: type[TypeEngine[Any]] | TypeEngine[Any], *names: str) -> list[Column[Any]]:
+    """Columns of one type, none of which is ever null."""
+    return [Column(name, kind, nullable=False) for name in names]
+
+
+def _signed() -> list[Column[Any]]:
+    """A member's signature: whose, the bytes, and when."""
+    return [*_required(String(64), "member"), *_required(LargeBinary(64), "signature"), *_required(BigInteger, "at")]
+
 
 meta = Table("meta", metadata, Column("key", String(32), primary_key=True), Column("value", BigInteger, nullable=False))
 """`audit` is the sequence number of the last audit entry, its row the log's lock; `state` a number that every
@@ -43,20 +57,12 @@ projects = Table(
     metadata,
     Column("id", Integer, primary_key=True),
     Column("name", String(64), nullable=False, unique=True),
-    Column("specification", Text, nullable=False),
-    Column("specification_digest", LargeBinary(32), nullable=False),
-    Column("encoding_digest", LargeBinary(32), nullable=False),
-    Column("grants", Text, nullable=False),
+    *_required(Text, "specification", "grants", "transfers"),
+    *_required(LargeBinary(32), "specification_digest", "encoding_digest"),
     Column("policy", String(8), nullable=False),
-    Column("uploads_days", Integer, nullable=False),
-    Column("results_days", Integer, nullable=False),
-    Column("state", Integer, nullable=False),
-    Column("epoch", Integer, nullable=False),
+    *_required(Integer, "uploads_days", "results_days", "state", "epoch", "signatures", "releases_days"),
     Column("created_at", BigInteger, nullable=False),
     Column("owner", String(64), nullable=False),
-    Column("signatures", Integer, nullable=False),
-    Column("releases_days", Integer, nullable=False),
-    Column("transfers", Text, nullable=False),
 )
 """`signatures` is how many stewards decide; `transfers`, JSON, says whose columns are granted to whom."""
 
@@ -64,13 +70,9 @@ hand_overs = Table(
     "hand_overs",
     metadata,
     Column("project", ForeignKey("projects.id"), primary_key=True),
-    Column("former", String(64), nullable=False),
-    Column("successor", String(64), nullable=False),
-    Column("member", String(64), nullable=False),
-    Column("reason", Text, nullable=False),
-    Column("checkpoint", Text, nullable=False),
-    Column("signature", LargeBinary(64), nullable=False),
-    Column("at", BigInteger, nullable=False),
+    *_required(String(64), "former", "successor"),
+    *_required(Text, "reason", "checkpoint"),
+    *_signed(),
 )
 """Offers of projects to other coordinators that wait to be taken; `member` has signed, at a checkpoint of the log."""
 
@@ -79,10 +81,8 @@ approvals = Table(
     metadata,
     Column("project", ForeignKey("projects.id"), primary_key=True),
     Column("role", String(16), primary_key=True),
-    Column("member", String(64), nullable=False),
     Column("digest", LargeBinary(32), nullable=False),
-    Column("signature", LargeBinary(64), nullable=False),
-    Column("at", BigInteger, nullable=False),
+    *_signed(),
 )
 
 declines = Table(
@@ -90,11 +90,9 @@ declines = Table(
     metadata,
     Column("project", ForeignKey("projects.id"), primary_key=True),
     Column("side", String(8), primary_key=True),
-    Column("member", String(64), nullable=False),
     Column("digest", LargeBinary(32), nullable=False),
     Column("reason", Text, nullable=False),
-    Column("signature", LargeBinary(64), nullable=False),
-    Column("at", BigInteger, nullable=False),
+    *_signed(),
 )
 """Of the project's specification, by custodians that have not approved it since."""
 
@@ -127,10 +125,8 @@ epochs = Table(
     metadata,
     Column("project", ForeignKey("projects.id"), primary_key=True),
     Column("epoch", Integer, primary_key=True),
-    Column("member", String(64), nullable=False),
     Column("reason", Text, nullable=False),
-    Column("signature", LargeBinary(64), nullable=False),
-    Column("at", BigInteger, nullable=False),
+    *_signed(),
 )
 """Those after the first, as the coordinator has opened them."""
 
@@ -172,13 +168,10 @@ uploads = Table(
     Column("project", ForeignKey("projects.id"), primary_key=True),
     Column("side", String(8), primary_key=True),
     Column("upload", String(32), primary_key=True),
-    Column("sequence", Integer, nullable=False),
+    *_required(Integer, "sequence", "epoch"),
     Column("payload", ForeignKey("payloads.id"), nullable=False, unique=True),
-    Column("epoch", Integer, nullable=False),
-    Column("rows", BigInteger, nullable=False),
-    Column("total_bytes", BigInteger, nullable=False),
+    *_required(BigInteger, "rows", "total_bytes", "begun_at"),
     Column("layout", Text, nullable=False),
-    Column("begun_at", BigInteger, nullable=False),
     Column("committed_at", BigInteger),
     Column("ended_at", BigInteger),
     Column("ended", String(16)),
@@ -189,19 +182,15 @@ runs = Table(
     metadata,
     Column("run", String(32), primary_key=True),
     Column("project", ForeignKey("projects.id"), nullable=False),
-    Column("sequence", Integer, nullable=False),
+    *_required(Integer, "sequence", "state", "released", "attempt"),
     Column("request", String(64), nullable=False),
-    Column("state", Integer, nullable=False),
     Column("active", Integer),
     Column("stage", String(32), nullable=False),
     Column("fraction", Double, nullable=False),
     Column("error", Text, nullable=False),
-    Column("links", BigInteger, nullable=False),
-    Column("released", Integer, nullable=False),
-    Column("attempt", Integer, nullable=False),
+    *_required(BigInteger, "links", "created_at"),
     Column("owner", String(64)),
     Column("lease_until", BigInteger),
-    Column("created_at", BigInteger, nullable=False),
     Column("ended_at", BigInteger),
     Column("call", String(16), nullable=False),
     UniqueConstraint("project", "request"),
@@ -245,8 +234,7 @@ releases = Table(
     metadata,
     Column("run", String(32), ForeignKey("runs.run"), primary_key=True),
     Column("project", ForeignKey("projects.id"), nullable=False),
-    Column("alice", String(64), nullable=False),
-    Column("bob", String(64), nullable=False),
+    *_required(String(64), "alice", "bob"),
     Column("specification_digest", LargeBinary(32), nullable=False),
     Column("at", BigInteger, nullable=False),
     Column("days", Integer, nullable=False),
@@ -271,10 +259,8 @@ notices = Table(
     Column("id", String(32), primary_key=True),
     Column("way", String(64), primary_key=True),
     Column("message", Text, nullable=False),
-    Column("attempts", Integer, nullable=False),
-    Column("due_at", BigInteger, nullable=False),
-    Column("kept_until", BigInteger, nullable=False),
-    Column("ended", Integer, nullable=False),
+    *_required(Integer, "attempts", "ended"),
+    *_required(BigInteger, "due_at", "kept_until"),
 )
 """The outbox of notifications: one row for each message and way. `ended` is 1 once it is sent or given up; a row that
 must not be made again, of a certificate, is then kept for a time."""
@@ -284,8 +270,7 @@ audit = Table(
     metadata,
     Column("sequence", BigInteger, primary_key=True, autoincrement=False),
     Column("at", BigInteger, nullable=False),
-    Column("project", String(64), nullable=False),
-    Column("actor", String(64), nullable=False),
+    *_required(String(64), "project", "actor"),
     Column("action", String(32), nullable=False),
     Column("details", Text, nullable=False),
     Column("salt", LargeBinary(16), nullable=False),

@@ -38,7 +38,6 @@ from gemel.carole.store.view import not_found, number, read_project, sent_by, up
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.parties import Side
 from gemel.common.signatures.layout import CODES, KNOWN, Layout
-from gemel.common.signatures.payload import from_bytes
 from gemel.common.signatures.signature_sets import SignatureSet
 from gemel.common.wire.chunks import Chunk, chunk_count, missing_ranges, root_digest
 
@@ -184,7 +183,8 @@ class Uploads(Part):
             got = f"{count} chunks, {total_bytes} bytes and {same} root digest"
             raise GemelError(ErrorCode.UPLOAD_CORRUPT, what, where=where, got=got, remedy="start a new upload")
         if row.committed_at is None:
-            reader = PayloadReader(self._payloads, key, row.payload, chunks, row.total_bytes, where)
+            reference = PayloadReference(row.payload, tuple(chunks), row.total_bytes, where)
+            reader = PayloadReader(self._payloads, key, reference)
             with self._validating:
                 validate_payload(layout_from_text(row.layout), reader)
                 pack(self._database, self._payloads, row.payload)
@@ -199,13 +199,12 @@ class Uploads(Part):
         """
         with self._database.read() as connection:
             row = _contributed(connection, name, side)
-            chunks = self._payloads.chunks(connection, row.payload)
+            chunks = tuple(self._payloads.chunks(connection, row.payload))
             key = self._payloads.key(connection, row.payload)
             wrapped, store = self._payloads.wrapped_key(connection, row.payload), log_name(connection)
         where = f"{name}, contribution of {side}"
-        whole = PayloadReference(store, row.payload, wrapped, row.total_bytes, 0, tuple(chunks), where)
-        reader = PayloadReader(self._payloads, key, row.payload, chunks, row.total_bytes, where, whole=whole)
-        return StoredContribution(layout_from_text(row.layout), reader)
+        whole = PayloadReference(row.payload, chunks, row.total_bytes, where, wrapped_key=wrapped, store=store)
+        return StoredContribution(layout_from_text(row.layout), PayloadReader(self._payloads, key, whole))
 
     def shares(self, name: str, side: Side) -> SharesOfUpload:
         """What the compute parties need of one side's contribution, in mode shared.
@@ -219,18 +218,10 @@ class Uploads(Part):
             raise not_found()
         return SharesOfUpload(row.upload, row.epoch, layout_from_text(row.layout), sealed)
 
-    def read(self, name: str, side: Side) -> tuple[SignatureSet, ...]:
-        """Decrypt and check the contribution of one side: as many bytes of memory as it has.
-
-        Raises WRONG_STATE if there is none; VAULT, UPLOAD_CORRUPT if it has changed on the disk.
-        """
-        there = self.open(name, side)
-        return from_bytes(there.layout, there.payload.read(0, there.payload.total_bytes))
-
     def codes(self, name: str, side: Side) -> SignatureSet:
         """Decrypt and check the set of codes alone, which a contribution of mode block_keyed has.
 
-        Raises NOT_FOUND if the contribution has none; otherwise as `read`.
+        Raises NOT_FOUND if the contribution has none; otherwise as `open` and `StoredContribution.read`.
         """
         there = self.open(name, side)
         places = [place for place, part in enumerate(there.layout.sets) if part.rule == CODES]

@@ -64,15 +64,22 @@ def _of(table: Table, *order: Any) -> Select[Any]:
     return select(table).where(table.c.project.in_(_IDS)).order_by(*order)
 
 
-_APPROVALS = _of(approvals, approvals.c.at)
-_DECLINES = _of(declines)
-_EPOCHS = _of(epochs)
-_HAND_OVERS = _of(hand_overs)
-_MESSAGES = _of(messages)
-_REPORTS = _of(key_reports)
-_UPLOADS = _of(uploads, uploads.c.sequence)
-_RUNS = _of(runs, runs.c.sequence)
-_SIGNATURES = _of(release_signatures, release_signatures.c.at, release_signatures.c.member)
+def _of_the_epoch(table: Table) -> Select[Any]:
+    return _of(table).join(projects).where(table.c.epoch == projects.c.epoch)
+
+
+_ROWS: dict[Table, Select[Any]] = {
+    approvals: _of(approvals, approvals.c.at),
+    declines: _of(declines),
+    epochs: _of_the_epoch(epochs),
+    hand_overs: _of(hand_overs),
+    messages: _of_the_epoch(messages),
+    key_reports: _of_the_epoch(key_reports),
+    uploads: _of(uploads, uploads.c.sequence),
+    runs: _of(runs, runs.c.sequence),
+    release_signatures: _of(release_signatures, release_signatures.c.at, release_signatures.c.member),
+}
+"""What a project has several of, or may lack; of keys what is of the present epoch."""
 
 _RECEIVED = (
     select(chunks.c.payload, func.sum(chunks.c.size))
@@ -173,68 +180,51 @@ def _assemble(connection: Connection, rows: Sequence[Row[Any]]) -> list[Held]:
             found[row.project].append(row)
         return found
 
-    consents = of(_APPROVALS)
-    refusals = of(_DECLINES)
-    openings = of(_EPOCHS)
-    offers = of(_HAND_OVERS)
-    mailbox = of(_MESSAGES)
-    reports = of(_REPORTS)
-    contributions = of(_UPLOADS)
+    rows_of = {table: of(statement) for table, statement in _ROWS.items()}
     received = {payload: int(size) for payload, size in connection.execute(_RECEIVED, {"ids": ids})}
-    attempts = of(_RUNS)
-    signed = of(_SIGNATURES)
-    acknowledged = of(_ACKNOWLEDGED)
-    sent = of(_SENT)
+    acknowledged, sent = of(_ACKNOWLEDGED), of(_SENT)
     handles_received_from: dict[str, list[Side]] = defaultdict(list)
     for run, name in connection.execute(_HANDLES, {"ids": ids}):
         handles_received_from[run].append(_SIDE_OF_HANDLES[name])
     restorations, decisions = _restored(connection, {row.name: row.owner for row in rows})
-    return [
-        Held(
-            row.id,
-            Project(
-                name=row.name,
-                specification_digest=row.specification_digest,
-                encoding_digest=row.encoding_digest,
-                policy=Policy(row.policy),
-                grants={Role(role): Grant(grant) for role, grant in json.loads(row.grants).items()},
-                state=State(row.state),
-                epoch=row.epoch,
-                owner=row.owner,
-                hand_over=next((_hand_over(row.name, offer) for offer in offers[row.id]), None),
-                approvals={
-                    Role(given.role): Approval(given.member, given.digest, given.signature, given.at, row.epoch)
-                    for given in consents[row.id]
-                },
-                new_epoch=next((_new_epoch(opened) for opened in openings[row.id] if opened.epoch == row.epoch), None),
-                declines={
-                    Side(d.side): Decline(d.member, d.digest, d.reason, d.signature, d.at) for d in refusals[row.id]
-                },
-                messages={
-                    (Side(message.side), MessageKind(message.kind)): message.payload
-                    for message in mailbox[row.id]
-                    if message.epoch == row.epoch
-                },
-                reports={Side(report.side): _report(report) for report in reports[row.id] if report.epoch == row.epoch},
-                uploads=_newest(contributions[row.id], received),
-                pending=_pending(contributions[row.id], received),
-                runs=tuple(run_of(run, frozenset(handles_received_from[run.run])) for run in attempts[row.id]),
-                acknowledged=frozenset(SIDE_OF_ROLE[Role(share.recipient)] for share in acknowledged[row.id]),
-                transfers=transfers_of(row.transfers),
-                sent=_transferred(row.transfers, sent[row.id]),
-                received=_transferred(row.transfers, [one for one in sent[row.id] if one.acknowledged_at is not None]),
-                signatures=row.signatures,
-                release_signatures=tuple(
-                    ReleaseSignature(one.run, one.member, one.identity, one.report, one.signature, one.at)
-                    for one in signed[row.id]
-                ),
-                restoration=restorations.get(row.name, 0),
-                restore_decisions=tuple(decisions[row.name]),
+    held = []
+    for row in rows:
+        own = {table: found[row.id] for table, found in rows_of.items()}
+        project = Project(
+            name=row.name,
+            specification_digest=row.specification_digest,
+            encoding_digest=row.encoding_digest,
+            policy=Policy(row.policy),
+            grants={Role(role): Grant(grant) for role, grant in json.loads(row.grants).items()},
+            state=State(row.state),
+            epoch=row.epoch,
+            owner=row.owner,
+            hand_over=next((_hand_over(row.name, offer) for offer in own[hand_overs]), None),
+            approvals={
+                Role(given.role): Approval(given.member, given.digest, given.signature, given.at, row.epoch)
+                for given in own[approvals]
+            },
+            new_epoch=next((NewEpoch(o.epoch, o.member, o.reason, o.signature, o.at) for o in own[epochs]), None),
+            declines={Side(d.side): Decline(d.member, d.digest, d.reason, d.signature, d.at) for d in own[declines]},
+            messages={(Side(one.side), MessageKind(one.kind)): one.payload for one in own[messages]},
+            reports={Side(report.side): _report(report) for report in own[key_reports]},
+            uploads=_newest(own[uploads], received),
+            pending=_pending(own[uploads], received),
+            runs=tuple(run_of(run, frozenset(handles_received_from[run.run])) for run in own[runs]),
+            acknowledged=frozenset(SIDE_OF_ROLE[Role(share.recipient)] for share in acknowledged[row.id]),
+            transfers=transfers_of(row.transfers),
+            sent=_transferred(row.transfers, sent[row.id]),
+            received=_transferred(row.transfers, [one for one in sent[row.id] if one.acknowledged_at is not None]),
+            signatures=row.signatures,
+            release_signatures=tuple(
+                ReleaseSignature(one.run, one.member, one.identity, one.report, one.signature, one.at)
+                for one in own[release_signatures]
             ),
-            row.specification,
+            restoration=restorations.get(row.name, 0),
+            restore_decisions=tuple(decisions[row.name]),
         )
-        for row in rows
-    ]
+        held.append(Held(row.id, project, row.specification))
+    return held
 
 
 def transfers_of(text: str) -> tuple[Transfer, ...]:
@@ -290,10 +280,6 @@ def _hand_over(project: str, row: Row[Any]) -> PendingHandOver:
     seen = Checkpoint.from_text(row.checkpoint, "offers of projects")
     statement = HandOver(project, row.former, row.successor, seen, row.reason)
     return PendingHandOver(statement, row.member, bytes(row.signature), row.at)
-
-
-def _new_epoch(row: Row[Any]) -> NewEpoch:
-    return NewEpoch(row.epoch, row.member, row.reason, row.signature, row.at)
 
 
 def _report(row: Row[Any]) -> KeyReport:

@@ -31,7 +31,7 @@ def announced(deployment: Deployment, prepare: Callable[[Session], None] = lambd
         number, absence = secrets.token_bytes(16), sessions.absence
         session = Session("trial", RUN, number, NAMES, {}, absence, {}, sessions.capacity)
         prepare(session)
-        sessions.add(session)
+        await sessions.add(session)
         return session
 
     return run_in_loop(add())

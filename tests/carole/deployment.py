@@ -27,9 +27,8 @@ from gemel.carole.service.ending import RunWork
 from gemel.carole.service.linking import carry_out
 from gemel.carole.service.supervisor import Supervisor
 from gemel.carole.store import Store
-from gemel.carole.store.provision import initialise
+from gemel.carole.store.provision import StorePlace, initialise
 from gemel.carole.store.runs import Lease
-from gemel.carole.store.store import milliseconds
 from gemel.common.audit.statements import CustodianDecline, FileStatement, HandOver, TakeOver
 from gemel.common.keys.check import PART_BYTES, canary_part_names, key_check_value
 from gemel.common.keys.derivation import Seed
@@ -117,7 +116,7 @@ class Deployment:
         self.configuration.write_text(text)
         places = load_carole(self.configuration).store
         identity = open_identity(None, parties.parties["carole"].identity)
-        initialise(places.database, places.place, identity, milliseconds)
+        initialise(StorePlace(places.database, places.place, identity))
         self._application: Application | None = None
         self._elsewhere = ""
         self._connections: list[Connection] = []

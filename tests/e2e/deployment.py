@@ -25,8 +25,7 @@ from gemel.bob import PARTY as BOB
 from gemel.carole.configuration import load_carole, template
 from gemel.carole.service.application import Application
 from gemel.carole.service.supervisor import Supervisor
-from gemel.carole.store.provision import initialise
-from gemel.carole.store.store import milliseconds
+from gemel.carole.store.provision import StorePlace, initialise
 from gemel.common.errors import GemelError
 from gemel.common.keys.identity_configuration import open_identity
 from gemel.common.keys.suite import Suite
@@ -208,7 +207,7 @@ class Deployment:
         self.carole_yaml.write_text(template(self.address).replace("level: info", "level: debug"))
         configured = load_carole(self.carole_yaml).store
         identity = open_identity(None, self.made.parties["carole"].identity)
-        initialise(configured.database, configured.place, identity, milliseconds)
+        initialise(StorePlace(configured.database, configured.place, identity))
         self.coordinator_yaml = self.client_yaml("coordinator")
         digests = tuple(digest_of(text).hex() for text in specifications)
         self.configs = {side: self.folders[side] / f"{side}.yaml" for side in Side}

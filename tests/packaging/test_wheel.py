@@ -23,6 +23,7 @@ ROOT = Path(__file__).resolve().parents[2]
 ROOMS = tuple(sorted(path.name for path in (ROOT / "gemel").iterdir() if path.is_symlink()))
 DATA = (
     ".proto", ".pyi", ".j2", ".css", ".js", ".svg", ".parquet", ".yaml", ".toml", ".xz", ".gz", ".json", ".po", ".mo",
+    ".sql",
 )  # fmt: skip
 BUILD = "import sys; from setuptools import build_meta; getattr(build_meta, sys.argv[1])(sys.argv[2])"
 

@@ -13,22 +13,20 @@ from gemel.carole.projects.operations.linking import WAITS_TO_JOIN, give_up_wait
 from gemel.carole.projects.operations.outcome import Detail, Outcome, move
 from gemel.carole.projects.project import (
     Approval,
-    Grant,
     KeyReport,
     MessageKind,
     NewEpoch,
     PendingHandOver,
-    Policy,
     Project,
     RunState,
     State,
+    Terms,
 )
 from gemel.carole.projects.transitions import Action, acting, permit, waits_for
 from gemel.common.audit.statements import TakeOver
 from gemel.common.errors import ErrorCode, GemelError, parameter
 from gemel.common.keys.epochs import MAX_EPOCHS
 from gemel.common.parties import Role, Side
-from gemel.common.specification.model.granted_variables import Transfer
 
 MAX_MESSAGE_BYTES = 4096
 
@@ -59,31 +57,22 @@ def approve(
     return move(row, after, approval.member, {"specification_digest": approval.digest.hex(), **file})
 
 
-def amend(
-    project: Project,
-    member: str,
-    digest: bytes,
-    encoding: bytes,
-    grants: Mapping[Role, Grant],
-    policy: Policy,
-    signatures: int = 1,
-    transfers: tuple[Transfer, ...] = (),
-) -> Outcome:
+def amend(project: Project, member: str, terms: Terms) -> Outcome:
     """Replace the project's specification by another with the same encoding; all must consent to it again.
 
     A run that waits for handles or for the resolver is ended, since the amendment may change what it waits for. Raises
     ENCODING_MISMATCH if it needs other signatures; RUN_ACTIVE; NOT_ADMITTED, WRONG_STATE.
     """
     actor = acting(project, Role.COORDINATOR, member, Action.AMEND)
-    if digest == project.specification_digest and project.state is not State.ERASED:
+    if terms.specification_digest == project.specification_digest and project.state is not State.ERASED:
         return Outcome(project)
     row = permit(project, actor, Action.AMEND)
-    if encoding != project.encoding_digest:
+    if terms.encoding_digest != project.encoding_digest:
         what = (
             "an amended specification may not change what was signed: fields, cleaning, tokens, bits, rules, variables,"
             " files of known values"
         )
-        got = f"encoding {encoding[:8].hex()}... instead of {project.encoding_digest[:8].hex()}..."
+        got = f"encoding {terms.encoding_digest[:8].hex()}... instead of {project.encoding_digest[:8].hex()}..."
         remedy = "make a new project for another encoding"
         raise GemelError(ErrorCode.ENCODING_MISMATCH, what, where=project.name, got=got, remedy=remedy)
     given_up = give_up_waiting(project, "the specification was amended while the run waited")
@@ -91,22 +80,12 @@ def amend(
         what = "a specification cannot be amended during a run"
         raise GemelError(ErrorCode.RUN_ACTIVE, what, where=project.name, remedy="wait until the run has ended")
     details = {
-        "specification_digest": digest.hex(),
+        "specification_digest": terms.specification_digest.hex(),
         "former": project.specification_digest.hex(),
-        "policy": str(policy),
+        "policy": str(terms.policy),
     }
-    after = replace(
-        given_up.project,
-        specification_digest=digest,
-        grants=grants,
-        policy=policy,
-        signatures=signatures,
-        transfers=transfers,
-        sent=frozenset(),
-        received=frozenset(),
-        approvals={},
-        declines={},
-    )
+    agreed = replace(given_up.project, approvals={}, declines={}, sent=frozenset(), received=frozenset())
+    after = replace(agreed, **terms.parts)
     return given_up.then(move(row, after, member, details))
 
 

@@ -161,13 +161,9 @@ def _require_granted(project: Project, transfer: Transfer) -> None:
 def _require_released(project: Project, run: str, action: Action) -> None:
     newest = project.released_run
     if newest is None or newest.run != run:
-        raise GemelError(
-            ErrorCode.WRONG_STATE,
-            "the run must be the one released last",
-            where=f"{action} of {project.name}, run {run}",
-            got="no release" if newest is None else f"run {newest.run}",
-            remedy="wait for its release, or take the newer run",
-        )
+        what, remedy = "the run must be the one released last", "wait for its release, or take the newer run"
+        where, got = f"{action} of {project.name}, run {run}", "no release" if newest is None else f"run {newest.run}"
+        raise GemelError(ErrorCode.WRONG_STATE, what, where=where, got=got, remedy=remedy)
 
 
 def _unknown() -> GemelError:

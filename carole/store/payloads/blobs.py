@@ -19,7 +19,6 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 from gemel.carole.bucket import Bucket
@@ -152,14 +151,6 @@ _PAYLOAD = re.compile(r"[0-9a-f]{32}")
 _NUMBER_DIGITS = 12
 
 
-@dataclass(frozen=True)
-class SweptFiles:
-    """What a sweep removed, and the payloads that it looked at and no writer of this process had."""
-
-    removed: int
-    seen: set[str]
-
-
 class Blobs:
     """The files of a store. `place`: of a claimed place: two that are equal cannot both have it.
 
@@ -247,8 +238,10 @@ class Blobs:
         elif files:
             self._at.remove(payload, files)
 
-    def sweep(self, payloads: Iterable[str], stored: Callable[[], Mapping[str, Collection[str] | None]]) -> SweptFiles:
-        """Remove the files of payloads that no row names.
+    def sweep(
+        self, payloads: Iterable[str], stored: Callable[[], Mapping[str, Collection[str] | None]]
+    ) -> tuple[int, set[str]]:
+        """Remove the files of payloads that no row names; how many, and the payloads that no writer here had.
 
         `payloads`: where such files may be. `stored`: reads the database: by payload the files that are named, none of
         an erased one, and None for a payload that another process may be writing. The order makes it safe beside
@@ -271,7 +264,7 @@ class Blobs:
                 self._at.remove_empty(payload)  # a writer that came since makes it again
             removed += len(unnamed)
             seen.add(payload)
-        return SweptFiles(removed, seen)
+        return removed, seen
 
     def _payloads(self, after: str) -> Iterator[str]:
         return (found for found in self._at.payloads(after) if _PAYLOAD.fullmatch(found))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 
 from sqlalchemy import ColumnElement, Connection, Select, delete, func, insert, select, update
@@ -162,14 +162,12 @@ class EncryptedPayloads:
                 named = True
                 return complete
 
-            try:
+            with ExitStack() as unnamed:
+                if stored is not None:
+                    unnamed.callback(self.blobs.remove, payload, [stored.file])
                 yield name
-            except BaseException:
-                named = False
-                raise
-            finally:
-                if stored is not None and not named:
-                    self.blobs.remove(payload, [stored.file])
+                if named:
+                    unnamed.pop_all()
 
     def _has(self, connection: Connection, key: DataKey, payload: str, chunk: Chunk, where: str) -> bool:
         """Whether a payload has this chunk; CHUNK_CONFLICT if it has another, or other content."""

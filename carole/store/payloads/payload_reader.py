@@ -7,7 +7,7 @@ error, and bytes that were not checked are never returned.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
@@ -23,17 +23,19 @@ from gemel.common.wire.chunks import CHUNK_BYTES, chunk_count, chunk_size
 
 @dataclass(frozen=True)
 class PayloadReference:
-    """A stretch of the chunks of a complete payload."""
+    """The chunks of a complete payload, or a stretch of them."""
 
-    store: str
     payload: str
-    wrapped_key: bytes = field(repr=False)
-    total_bytes: int
-    """`payload`, `wrapped_key`, `total_bytes`: of the whole payload."""
-    first: int
     chunks: tuple[StoredChunk, ...] = field(repr=False)
-    """`first`, `chunks`: the stretch, and the number of its first chunk."""
+    total_bytes: int
+    """Of the whole payload."""
     where: str
+    """How errors name it: the project and the side, or the run and the artifact."""
+    first: int | None = None
+    """The number of the first of `chunks`; None: they are all of the payload's."""
+    wrapped_key: bytes = field(default=b"", repr=False)
+    store: str = ""
+    """`wrapped_key`, `store`: by which another process reads it, if one ever does: of contributions only."""
 
     def part(self, start: int, stop: int) -> PayloadReference:
         """The chunks with the bytes from `start` up to `stop`, of a reference to the whole."""
@@ -46,40 +48,26 @@ RUN_CHUNKS = 8
 
 
 class PayloadReader:
-    """Reads the bytes of a complete payload.
+    """Reads the bytes of a complete payload, or a stretch of them.
 
-    `where`: how errors name it: the project and the side, or the run and the artifact. `first`: the number of the first
-    of `chunks`, where only a stretch of them is there to be read. `whole`: all of it for another process, if it is ever
-    to be read by one. `read` may be called from several threads at a time, `take` from one.
+    `read` may be called from several threads at a time, `take` from one.
     """
 
-    def __init__(
-        self,
-        payloads: EncryptedPayloads,
-        key: DataKey,
-        payload: str,
-        chunks: Sequence[StoredChunk],
-        total_bytes: int,
-        where: str,
-        *,
-        first: int | None = None,
-        whole: PayloadReference | None = None,
-    ) -> None:
-        self._payloads, self._key, self._payload = payloads, key, payload
-        self._chunks = chunks
-        self._first = first or 0
-        self._whole, self.total_bytes, self._where = whole, total_bytes, where
+    def __init__(self, payloads: EncryptedPayloads, key: DataKey, reference: PayloadReference) -> None:
+        self._payloads, self._key, self._reference = payloads, key, reference
+        self._payload, self._chunks, self._where = reference.payload, reference.chunks, reference.where
+        self.total_bytes, self._first = reference.total_bytes, reference.first or 0
         self._taken = 0
         # Most readers go forward in small steps, within the same chunk.
         self._last = (-1, b"")
-        self._count = chunk_count(total_bytes)
-        stop = self._count if first is None else first + len(chunks)
-        expected = [(i, chunk_size(i, total_bytes)) for i in range(self._first, stop)]
-        if [(chunk.position, chunk.size) for chunk in chunks] != expected:
-            what = f"the database must name the {len(expected)} chunks of {total_bytes} bytes in order"
-            got = f"{len(chunks)} of {sum(chunk.size for chunk in chunks)} bytes"
+        self._count = chunk_count(self.total_bytes)
+        stop = self._count if reference.first is None else self._first + len(self._chunks)
+        expected = [(i, chunk_size(i, self.total_bytes)) for i in range(self._first, stop)]
+        if [(chunk.position, chunk.size) for chunk in self._chunks] != expected:
+            what = f"the database must name the {len(expected)} chunks of {self.total_bytes} bytes in order"
+            got = f"{len(self._chunks)} of {sum(chunk.size for chunk in self._chunks)} bytes"
             remedy = "restore database and blobs from the same backup, or upload again"
-            raise GemelError(ErrorCode.VAULT, what, where=where, got=got, remedy=remedy)
+            raise GemelError(ErrorCode.VAULT, what, where=self._where, got=got, remedy=remedy)
 
     def read(self, start: int, stop: int) -> memoryview:
         """The bytes from `start` up to `stop`; only the chunks that hold them are read.
@@ -93,12 +81,10 @@ class PayloadReader:
             raise GemelError(ErrorCode.UPLOAD_CORRUPT, what, where=self._where, got=got)
         first = self._first * CHUNK_BYTES
         if start < stop and not first <= start <= stop <= first + sum(chunk.size for chunk in self._chunks):
-            raise GemelError(
-                ErrorCode.UPLOAD_CORRUPT,
-                f"this reader has the chunks from {self._first} to {self._first + len(self._chunks)} of {self._count}",
-                where=self._where,
-                got=f"a request for bytes from {start} to {stop}",
-            )
+            end = self._first + len(self._chunks)
+            what = f"this reader has the chunks from {self._first} to {end} of {self._count}"
+            got = f"a request for bytes from {start} to {stop}"
+            raise GemelError(ErrorCode.UPLOAD_CORRUPT, what, where=self._where, got=got)
         found = memoryview(bytearray(stop - start))
         at = start
         for content in self._contents(start // CHUNK_BYTES, chunk_count(stop) if start < stop else 0):
@@ -109,8 +95,8 @@ class PayloadReader:
 
     def reference(self, start: int, stop: int) -> PayloadReference:
         """The chunks with the bytes from `start` up to `stop`, for another process."""
-        assert self._whole is not None  # noqa: S101 - of contributions only
-        return self._whole.part(start, stop)
+        assert self._reference.wrapped_key  # noqa: S101 - of contributions only
+        return self._reference.part(start, stop)
 
     def take(self, size: int) -> memoryview:
         """The next `size` bytes, from the first on; errors as `read`."""
@@ -185,15 +171,7 @@ class PayloadSource:
 
         Raises VAULT if the wrapping key is not here; UNAVAILABLE if what has it does not answer.
         """
-        return PayloadReader(
-            self._payloads,
-            self._key(reference.payload, reference.wrapped_key),
-            reference.payload,
-            reference.chunks,
-            reference.total_bytes,
-            reference.where,
-            first=reference.first,
-        )
+        return PayloadReader(self._payloads, self._key(reference.payload, reference.wrapped_key), reference)
 
     def require(self, reference: PayloadReference) -> None:
         """Refuse a payload whose key does not unwrap here, or whose store's blobs are not these.

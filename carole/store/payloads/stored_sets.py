@@ -44,10 +44,6 @@ class StoredContribution:
         """Decrypt and check one set; VAULT, UPLOAD_CORRUPT if it has changed on the disk."""
         return self.reference(number).read()
 
-    def digests(self, number: int) -> NDArray[np.uint64]:
-        """The digests of the blocks of a set's rows: nothing else of it is read, as far as chunks allow."""
-        return self.reference(number).digests()
-
     def reference(self, number: int) -> StoredSet:
         """A set, read by this reader; sent to another process, by that process's own."""
         return StoredSet(self.layout.sets[number], self._starts[number], self.payload)
@@ -79,6 +75,7 @@ class StoredSet:
         return set_from_bytes(self.layout, self.reader.read(self.start, self._stop))
 
     def digests(self) -> NDArray[np.uint64]:
+        """The digests of the blocks of its rows: nothing else of it is read, as far as chunks allow."""
         part = self.layout
         start = self.start + part.fields_bytes + 8 * part.rows * part.blocks.index(part.rule)
         return np.frombuffer(self.reader.read(start, start + 8 * part.rows), dtype="<u8").astype(np.uint64)
@@ -224,7 +221,7 @@ def pack(database: Database, payloads: EncryptedPayloads, payload: str) -> None:
         for group in groups(stored, PACK_BYTES):
             content = b"".join(_whole(blobs, payload, chunk) for chunk in group)
             file = blobs.write(payload, content)
-            named = False
+            unneeded = [file]
             try:
                 with database.write() as connection:
                     start = 0
@@ -235,11 +232,9 @@ def pack(database: Database, payloads: EncryptedPayloads, payload: str) -> None:
                             what = "the payload is being packed, or was erased"
                             raise GemelError(ErrorCode.BUSY, what, where=f"payload {payload}", remedy="try again")
                         start += chunk.encrypted_bytes
-                named = True
+                unneeded = [chunk.file for chunk in group]
             finally:
-                if not named:
-                    blobs.remove(payload, [file])
-            blobs.remove(payload, [chunk.file for chunk in group])
+                blobs.remove(payload, unneeded)
 
 
 def groups(stored: Sequence[StoredChunk], longest: int) -> Iterator[list[StoredChunk]]:

@@ -12,6 +12,7 @@ from gemel.carole.cluster.cluster_units import cluster_units
 from gemel.carole.cluster.engine_section import DaskEngine
 from gemel.carole.engine import Resources
 from gemel.carole.store import Store
+from gemel.carole.store.provision import StorePlace
 from gemel.common.keys.identity import Identity, IdentityKey
 from gemel.common.keys.vault import Vault, WrappingKeys
 from tests.carole.cluster.processes import HeldStore, at, in_a_run, small_units
@@ -20,7 +21,7 @@ from tests.carole.cluster.processes import HeldStore, at, in_a_run, small_units
 def main(folder: Path, certificates: Path, address: str, stage: str) -> None:
     """Run by a cluster, and be killed where the stage begins."""
     keys, identity = WrappingKeys.load(folder / "wrapping.key"), Identity(IdentityKey.create())
-    store = Store(f"sqlite:///{folder}/carole.db", folder / "blobs", Vault(keys), identity)
+    store = Store(StorePlace(f"sqlite:///{folder}/carole.db", folder / "blobs", identity), Vault(keys))
     files = {"ca": "ca.pem", "certificate": "certificate.pem", "key": "key.pem"}
     engine = DaskEngine(kind="dask", address=address, **{name: certificates / file for name, file in files.items()})
     held = HeldStore(store, folder / "blobs", keys, identity)

@@ -12,8 +12,7 @@ import pytest
 from benchmarks.cluster import ClusterProcesses
 from gemel.carole.engine import Contribution, Resources, compare
 from gemel.carole.store import Store
-from gemel.carole.store.provision import initialise
-from gemel.carole.store.store import milliseconds
+from gemel.carole.store.provision import StorePlace, initialise
 from gemel.common.keys.identity import Identity, IdentityKey
 from gemel.common.keys.vault import Vault, WrappingKeys
 from gemel.common.parties import Side
@@ -49,9 +48,9 @@ class HeldStore(NamedTuple):
 def held_store(folder: Path, rows: tuple[int, int] = (500, 400)) -> HeldStore:
     """A store of people with repeated records, in sets of some 60 rows."""
     keys, identity = WrappingKeys.create(), Identity(IdentityKey.create())
-    places = f"sqlite:///{folder}/carole.db", folder / "blobs"
-    initialise(*places, identity, milliseconds)
-    store = Store(*places, Vault(keys), identity)
+    place = StorePlace(f"sqlite:///{folder}/carole.db", folder / "blobs", identity)
+    initialise(place)
+    store = Store(place, Vault(keys))
     store.recover()
     given = {}
     for side, n in zip(Side, rows, strict=True):

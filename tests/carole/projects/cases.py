@@ -23,6 +23,7 @@ from gemel.carole.projects.project import (
     ReleaseSignature,
     RestoreDecision,
     State,
+    Terms,
     Upload,
 )
 from gemel.carole.projects.transitions import Action
@@ -42,6 +43,11 @@ REPORTS = [KeyReport(b"k" * 8, b"c" * 32), KeyReport(b"x" * 8, b"c" * 32), KeyRe
 def new(**changes):
     made = Project("p", DIGEST, OTHER, GRANTS, owner="coordinator", transfers=TRANSFERS)
     return replace(made, **changes)
+
+
+def amendment(encoding=OTHER, **changes):
+    """What another specification decides."""
+    return Terms(**{"specification_digest": THIRD, "encoding_digest": encoding, "grants": GRANTS} | changes)
 
 
 def declining(side, digest=DIGEST):
@@ -69,7 +75,7 @@ COORDINATORS: dict[Action, Callable[[Project, str], Outcome]] = {
     Action.APPROVE: lambda known, who: approve(
         known, Role.COORDINATOR, Approval(who, known.specification_digest, b"s", epoch=known.epoch)
     ),
-    Action.AMEND: lambda known, who: amend(known, who, THIRD, OTHER, GRANTS, known.policy),
+    Action.AMEND: lambda known, who: amend(known, who, amendment(policy=known.policy)),
     Action.NEW_EPOCH: lambda known, who: open_epoch(known, replace(opened(known.epoch + 1), member=who)),
     Action.START_RUN: lambda known, who: start_run(known, who, "another", "run-another"),
     Action.RESOLVE_RUN: lambda known, who: resolve_run(known, who, "run-one", "ab", "cd"),

@@ -56,12 +56,12 @@ from tests.carole.projects.cases import (
     COORDINATORS,
     DIGEST,
     GOOD,
-    GRANTS,
     OTHER,
     REPORTS,
     STEWARDS,
     THIRD,
     TRANSFERS,
+    amendment,
     contributed,
     decided,
     declining,
@@ -243,8 +243,8 @@ class AnyOrder(RuleBasedStateMachine):
     @rule(digest=st.sampled_from([DIGEST, THIRD]), encoding=st.sampled_from([OTHER, OTHER, DIGEST]), often=names)
     def amend(self, digest, encoding, often):
         if often == "one":
-            kept = GRANTS, self.project.policy, self.project.signatures
-            self.attempt(amend, self.project.owner, digest, encoding, *kept)
+            kept = {"policy": self.project.policy, "signatures": self.project.signatures}
+            self.attempt(amend, self.project.owner, amendment(encoding, specification_digest=digest, **kept))
 
     @rule(side=sides)
     def acknowledge(self, side):

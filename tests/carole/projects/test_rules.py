@@ -35,10 +35,10 @@ from tests.carole.projects.cases import (
     DIGEST,
     GOOD,
     GRANTS,
-    OTHER,
     REPORTS,
     THIRD,
     TRANSFERS,
+    amendment,
     approved,
     contributed,
     decided,
@@ -110,7 +110,7 @@ def test_a_custodian_may_decline_until_the_release_and_approve_what_is_amended()
     assert (after.state, after.newest_run.state) == (State.DRAFT, RunState.FAILED)
     assert set(after.uploads) == {Side.BOB}
     assert "alice declined" in blocking_error(after)
-    amended = amend(after, "coordinator", THIRD, OTHER, GRANTS, Policy.HOLD).project
+    amended = amend(after, "coordinator", amendment(policy=Policy.HOLD)).project
     assert (amended.declines, blocking_error(amended)) == ({}, "")
     amended = approved(amended, THIRD)
     assert amended.state is State.KEYED  # only Alice contributes again, under the same keys
@@ -287,7 +287,7 @@ def test_an_upload_is_begun_again_with_the_same_layout_only():
     "operation",
     [
         partial(start_run, member="coordinator", request="s", name="run-2"),
-        partial(amend, member="coordinator", digest=THIRD, encoding=OTHER, grants=GRANTS, policy=Policy.NONE),
+        partial(amend, member="coordinator", terms=amendment()),
         partial(expire_upload, side=Side.BOB, upload="bob-1"),
     ],
     ids=["start", "amend", "expire"],
@@ -382,8 +382,8 @@ def test_a_steward_decides_on_a_held_result():
 def test_an_amended_specification_needs_all_parties_and_continues_where_the_project_was():
     project = finished(Policy.REFUSE, BAD).project
     with pytest.raises(GemelError, match="may not change what was signed"):
-        amend(project, "coordinator", THIRD, DIGEST, GRANTS, Policy.REFUSE)
-    project = approved(amend(project, "coordinator", THIRD, OTHER, GRANTS, Policy.REFUSE).project, THIRD)
+        amend(project, "coordinator", amendment(DIGEST, policy=Policy.REFUSE))
+    project = approved(amend(project, "coordinator", amendment(policy=Policy.REFUSE)).project, THIRD)
     assert project.state is State.CONTRIBUTED
     again = (start_run, "coordinator", "again", "run-2"), (take_run, "run-2"), (finish_run, "run-2", 5, GOOD)
     project = through(project, *again)
@@ -411,7 +411,7 @@ def test_granted_columns_are_sent_and_received_once_both_have_their_shares():
     assert next_task(project, Side.BOB) is None
     project = receive_variables(project, Role.ANALYST, "institute", "run", to_institute).project
     assert project.received == frozenset(TRANSFERS)
-    amended = amend(project, "coordinator", THIRD, OTHER, GRANTS, Policy.NONE, 1, (to_bob,)).project
+    amended = amend(project, "coordinator", amendment(transfers=(to_bob,))).project
     assert (amended.transfers, amended.sent, amended.received) == ((to_bob,), frozenset(), frozenset())
 
 
@@ -458,7 +458,7 @@ def test_a_project_is_over_for_a_custodian_that_has_all_it_will_get():
     project = receive_variables(project, Role.CUSTODIAN_B, "bob", "run", to_bob).project
     assert all(is_over(project, side) for side in Side)
     assert not any(is_over(replace(project, restoration=9), side) for side in Side)
-    amended = amend(project, "coordinator", THIRD, OTHER, GRANTS, Policy.NONE, 1, (to_bob,)).project
+    amended = amend(project, "coordinator", amendment(transfers=(to_bob,))).project
     assert not any(is_over(amended, side) for side in Side)
     assert all(is_over(erase(project, Role.COORDINATOR, "coordinator").project, side) for side in Side)
 

@@ -15,7 +15,7 @@ from gemel.carole.projects.tasks import blocking_error
 from gemel.carole.projects.transitions import Action
 from gemel.common.errors import ErrorCode
 from gemel.common.parties import Side
-from tests.carole.projects.cases import BAD, GRANTS, OTHER, STEWARDS, THIRD, contributed, decided, declining
+from tests.carole.projects.cases import BAD, STEWARDS, amendment, contributed, decided, declining
 from tests.carole.refusals import refusal
 
 REASON = "used inside the secure room only, see May"
@@ -91,7 +91,7 @@ def test_signatures_on_different_reports_do_not_make_a_release():
 
 def test_what_ends_the_holding_ends_the_signatures():
     project = signed(held(), "steward").project
-    amended = amend(project, "coordinator", THIRD, OTHER, GRANTS, Policy.HOLD, 2).project
+    amended = amend(project, "coordinator", amendment(policy=Policy.HOLD, signatures=2)).project
     assert (amended.state, amended.release_signatures, amended.signatures) == (State.DRAFT, (), 2)
     assert not decline(project, Side.BOB, declining(Side.BOB)).project.release_signatures
     assert not expire_result(project).project.release_signatures

@@ -308,7 +308,7 @@ def test_no_party_is_away_while_carole_herself_stands_still():
         sessions = Sessions(Absence(1.0, 0.4))
         names = ("carole", "coordinator", "steward")
         session = Session("project", "run", b"s" * 16, names, {}, sessions.absence)
-        sessions.add(session)
+        await sessions.add(session)
         await asyncio.sleep(0)
         time.sleep(1.5)
         for _ in range(10):
@@ -316,7 +316,7 @@ def test_no_party_is_away_while_carole_herself_stands_still():
         assert session.ended is None
         while session.ended is None:
             await session.changed.wait()
-        sessions.close()
+        await sessions.close()
 
     asyncio.run(asyncio.wait_for(stand_still(), SECONDS))
 

@@ -14,7 +14,7 @@ from gemel.carole.engine.documents.run_documents import findings
 from gemel.carole.engine.run.result import FEWEST
 from gemel.carole.engine.run.specified import plan_of
 from gemel.carole.fellegi_sunter.linkage_draws import DrawnLinks
-from gemel.carole.service.ending import shares
+from gemel.carole.service.ending import share_files, shares
 from gemel.common.errors import ErrorCode
 from gemel.common.parties import Side
 from gemel.common.specification.model.content import ReleaseSpec
@@ -46,7 +46,7 @@ def made(linkage, parties, *grants, exact="none"):
     given = dict(zip(("alice", "bob", "coordinator"), grants, strict=True))
     spec = SPEC.model_copy(update={"release": ReleaseSpec(**given, exact_probabilities=exact)})
     document = findings(linkage, plan_of(SPEC), RESOURCES, {"read": 0.1})
-    found = shares(spec, "r" * 32, linkage, document, parties.members)
+    found = shares(spec, "r" * 32, share_files(spec, linkage), document, parties.members)
     return {recipient: b"".join(content) for recipient, content in found.items()}
 
 

@@ -20,7 +20,7 @@ from sqlalchemy import create_engine, text
 from gemel.carole.bucket import Bucket
 from gemel.carole.store import Store
 from gemel.carole.store.clock_guard import DAY_MS
-from gemel.carole.store.provision import initialise
+from gemel.carole.store.provision import StorePlace, initialise
 from gemel.common.keys.identity import Identity, IdentityKey
 from gemel.common.keys.vault import Vault, WrappingKeys
 from gemel.common.parties import Side
@@ -176,13 +176,13 @@ class Site:
     request: pytest.FixtureRequest
 
     @property
-    def place(self) -> tuple[str, Path | Bucket, Identity, Clock]:
+    def place(self) -> StorePlace:
         """As what makes, upgrades and restores a store takes it."""
-        return self.url, self.blobs, self.identity, self.clock
+        return StorePlace(self.url, self.blobs, self.identity, self.clock)
 
     def open(self, holder: str = "") -> Store:
         """The store, which nothing has recovered; it is closed with the test."""
-        store = Store(self.url, self.blobs, self.vault, self.identity, self.clock, holder=holder)
+        store = Store(self.place, self.vault, holder=holder)
         self.request.addfinalizer(store.close)
         return store
 
@@ -212,7 +212,7 @@ def site(url, tmp_path, vault, identity, clock, request) -> Site:
 def open_store(site) -> Callable[[], Store]:
     """Opens the store, again and again: what the former opening left is what the next one finds."""
     opened: list[Store] = []
-    initialise(*site.place)
+    initialise(site.place)
 
     def open_again() -> Store:
         if opened:

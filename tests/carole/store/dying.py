@@ -10,6 +10,7 @@ from pathlib import Path
 from gemel.carole.projects.operations import release
 from gemel.carole.store import Store
 from gemel.carole.store.payloads.encrypted_payloads import EncryptedPayloads
+from gemel.carole.store.provision import StorePlace
 from gemel.carole.store.runs import Lease
 from gemel.common.keys.identity_configuration import open_identity
 from gemel.common.keys.vault import Vault, WrappingKeys
@@ -18,7 +19,7 @@ from gemel.common.parties import Role
 point, url, folder, holder, run, now = sys.argv[1:]
 folder = Path(folder)
 vault, identity = Vault(WrappingKeys.load(folder / "wrapping.key")), open_identity(None, folder / "identity.key")
-store = Store(url, folder / "blobs", vault, identity, lambda: int(now), holder=holder)
+store = Store(StorePlace(url, folder / "blobs", identity, lambda: int(now)), vault, holder=holder)
 lease = Lease(run, "trial", "worker", 1)
 
 

@@ -22,7 +22,7 @@ from gemel.carole.store import audit as log
 from gemel.carole.store import audit_check, log_tree
 from gemel.carole.store.database import Database
 from gemel.carole.store.log_tree import Tree, consistency_proof, inclusion_proof
-from gemel.carole.store.provision import initialise
+from gemel.carole.store.provision import StorePlace, initialise
 from gemel.carole.store.tables import audit, audit_checkpoints, audit_nodes, meta
 from gemel.common.audit import Checkpoint, Witness, verify_consistency, verify_inclusion
 from gemel.common.audit.merkle import leaf_hash
@@ -181,7 +181,7 @@ def test_a_database_rolled_back_to_a_copy_and_a_log_started_again(tmp_path, iden
     contributed(store, small)
     kept = store.audit.checkpoint()
     store.close()
-    initialise(f"sqlite:///{tmp_path / 'new.db'}", tmp_path / "new", identity, lambda: 1)
+    initialise(StorePlace(f"sqlite:///{tmp_path / 'new.db'}", tmp_path / "new", identity, lambda: 1))
     for restored in ("old.db", "new.db"):
         database = Database(f"sqlite:///{tmp_path / restored}", lambda c: log.seal(c, identity, lambda: 1))
         with database.read() as connection:

@@ -48,7 +48,7 @@ def test_what_is_restored_is_what_was_backed_up_and_goes_on(running, backup, sit
     before = running.audit.entries()
     running.projects.create(replace(NEW, name="later"), "coordinator")  # is not in the backup
     restored = site.elsewhere(tmp_path / "restored")
-    made, version = restore(backup, *restored.place)
+    made, version = restore(backup, restored.place)
     assert (made.entries, made.files, version) == (len(before), 4, STORE)
     store = restored.serve()
     assert [project.name for project in store.projects.all()] == [PROJECT]
@@ -56,7 +56,7 @@ def test_what_is_restored_is_what_was_backed_up_and_goes_on(running, backup, sit
     *kept, last = store.audit.entries()
     assert kept == before
     assert (last.action, last.details["entries"]) == ("restore", len(before))
-    assert store.uploads.read(PROJECT, Side.BOB)
+    assert store.uploads.open(PROJECT, Side.BOB).read(0)
     run = store.projects.get(PROJECT).runs[-1]
     assert run.state is RunState.DONE
     accept(store)
@@ -127,13 +127,13 @@ def test_what_is_erased_while_the_files_are_copied_is_in_no_backup(running, site
 
 def test_a_place_that_is_not_empty_is_not_restored_into(backup, site, tmp_path, request):
     with remedied(ErrorCode.DATABASE, "restored into an empty database"):
-        restore(backup, site.url, tmp_path / "restored", site.identity, site.clock)
-    initialise(*site.elsewhere(tmp_path / "used").place)
+        restore(backup, replace(site, blobs=tmp_path / "restored").place)
+    initialise(site.elsewhere(tmp_path / "used").place)
     shutil.rmtree(tmp_path / "restored")
     another = request.getfixturevalue("postgres").database()
     with remedied(ErrorCode.DATABASE, "the folder of blobs is that of a store"):
-        restore(backup, another, tmp_path / "used", site.identity, site.clock)
-    assert restore(backup, another, tmp_path / "restored", site.identity, site.clock)[0].files == 4
+        restore(backup, replace(site, url=another, blobs=tmp_path / "used").place)
+    assert restore(backup, replace(site, url=another, blobs=tmp_path / "restored").place)[0].files == 4
 
 
 def incomplete(backup):
@@ -168,9 +168,9 @@ def test_a_spoilt_backup_is_refused_and_nothing_is_made(backup, site, tmp_path, 
     restored = site.elsewhere(tmp_path / "restored")
     spoil(backup)
     with remedied(code, match):
-        restore(backup, *restored.place)
+        restore(backup, restored.place)
     assert not (tmp_path / "another.db").exists()
-    made, is_new = initialise(*restored.place)
+    made, is_new = initialise(restored.place)
     assert made
     assert is_new
 
@@ -179,7 +179,7 @@ def test_a_backup_of_an_older_version_is_upgraded_as_it_is_put_back(backup, site
     elsewhere = site.elsewhere(tmp_path / "restored")
     become_later(tmp_path / "later", monkeypatch)
     before = content(f"sqlite:///{backup / 'carole.db'}")
-    made, found = restore(backup, *elsewhere.place)
+    made, found = restore(backup, elsewhere.place)
     assert found == STORE
     assert content(f"sqlite:///{backup / 'carole.db'}") == before
     keeps_every_row(before, content(elsewhere.url), without=("alembic_version", "meta", "tenure"))
@@ -187,7 +187,7 @@ def test_a_backup_of_an_older_version_is_upgraded_as_it_is_put_back(backup, site
     *_, restored, upgraded = store.audit.entries()
     assert (restored.action, restored.details["entries"]) == ("restore", made.entries)
     assert (upgraded.action, upgraded.details) == ("upgrade", {"from": STORE, "to": LATER, "store": made.store})
-    assert store.uploads.read(PROJECT, Side.ALICE)
+    assert store.uploads.open(PROJECT, Side.ALICE).read(0)
 
 
 # Dry runs of what changes a store: all of it is done, and nothing stays.
@@ -197,18 +197,18 @@ def test_a_store_is_left_as_it_was(open_store, site):
     store = open_store()
     before = store.audit.entries()
     store.close()
-    assert upgrade(*site.place, dry_run=True) == (STORE, STORE)
-    confirm_clock(*site.place, dry_run=True)
-    assert declare_restored(*site.place, dry_run=True) == len(before)
+    assert upgrade(site.place, dry_run=True) == (STORE, STORE)
+    confirm_clock(site.place, dry_run=True)
+    assert declare_restored(site.place, dry_run=True) == len(before)
     assert open_store().audit.entries() == before
     open_store().close()
-    assert declare_restored(*site.place) == len(before)
+    assert declare_restored(site.place) == len(before)
     assert len(open_store().audit.entries()) == len(before) + 1
 
 
 def test_a_restoration_is_checked_and_not_made(running, backup, site, tmp_path):
     restored = site.elsewhere(tmp_path / "restored")
-    made, version = restore(backup, *restored.place, dry_run=True)
+    made, version = restore(backup, restored.place, dry_run=True)
     assert (made.entries, version) == (len(running.audit.entries()), STORE)
     assert not restored.blobs.exists()
     if restored.url.startswith("sqlite"):
@@ -217,14 +217,14 @@ def test_a_restoration_is_checked_and_not_made(running, backup, site, tmp_path):
         found: list[int | None] = []
         Database(restored.url, prepare=lambda connection, _: found.append(schema_version(connection))).close()
         assert found == [None]
-    assert restore(backup, *restored.place)[0] == made
+    assert restore(backup, restored.place)[0] == made
 
 
 def test_what_could_not_be_restored_is_an_error_of_the_dry_run(running, backup, site, tmp_path):
     another = site.elsewhere(tmp_path / "restored")
     for place in (replace(another, url=site.url), replace(another, blobs=site.blobs)):
         with refusal(ErrorCode.DATABASE):
-            restore(backup, *place.place, dry_run=True)
+            restore(backup, place.place, dry_run=True)
     shutil.rmtree(next((backup / BLOBS).iterdir()))
     with pytest.raises(GemelError, match="not a complete backup"):
-        restore(backup, *another.place, dry_run=True)
+        restore(backup, another.place, dry_run=True)

@@ -55,13 +55,13 @@ def of_payloads(object_store):
 
 def test_uploads_runs_and_erasure_in_a_bucket(open_store, object_store, contributions, bucket, site):
     store = open_store()
-    assert initialise(*site.place)[1] is False
+    assert initialise(site.place)[1] is False
     contributed(store, contributions)
     assert len(of_payloads(object_store)) == 2, "each contribution is packed into one object"
     store = open_store()
     for side, given in contributions.items():
         assert store.uploads.open(PROJECT, side).payload.read(5, 3_000_000) == given.payload[5:3_000_000]
-        assert store.uploads.read(PROJECT, side)
+        assert store.uploads.open(PROJECT, side).read(0)
     # By another process too, which has the bucket's credentials and the wrapping key, and no database.
     reference = pickle.loads(pickle.dumps(store.uploads.open(PROJECT, Side.BOB).reference(0))).payload  # noqa: S301
     other = PayloadSource(Blobs(bucket), site.vault).reader(reference)
@@ -128,7 +128,7 @@ def test_another_stores_bucket_and_an_empty_one_are_refused(open_store, object_s
     with remedied(ErrorCode.DATABASE, "got those of no store"):
         replace(site, blobs=object_store.bucket(prefix="elsewhere")).serve()
     with remedied(ErrorCode.DATABASE, "empty|no database"):
-        initialise(*site.elsewhere(bucket).place)
+        initialise(site.elsewhere(bucket).place)
     object_store.change("identity", b"0123" * 8)
     with remedied(ErrorCode.DATABASE, "the bucket of blobs does not belong to this database"):
         open_store()
@@ -169,7 +169,7 @@ def test_what_fails_is_named_and_goes_on_when_it_is_mended(store, object_store, 
     contribute(store, Side.ALICE, given)
     object_store.suspend()
     with remedied(ErrorCode.DATABASE, "contribution of alice, chunk 0 of 6 .*the object store cannot be reached"):
-        store.uploads.read(PROJECT, Side.ALICE)
+        store.uploads.open(PROJECT, Side.ALICE).read(0)
     object_store.resume()
     store.sweep()  # of a request whose answer never came
     (path,) = (path for path in of_payloads(object_store) if "/" in path)
@@ -177,9 +177,9 @@ def test_what_fails_is_named_and_goes_on_when_it_is_mended(store, object_store, 
     for spoilt, match in ((None, "no such object"), (content[:100], "does not decrypt|shorter")):
         object_store.change(path, spoilt)
         with remedied(ErrorCode.VAULT, match):
-            store.uploads.read(PROJECT, Side.ALICE)
+            store.uploads.open(PROJECT, Side.ALICE).read(0)
     object_store.change(path, content)
-    assert store.uploads.read(PROJECT, Side.ALICE)
+    assert store.uploads.open(PROJECT, Side.ALICE).read(0)
 
 
 @pytest.mark.parametrize(
@@ -191,7 +191,7 @@ def test_what_fails_is_named_and_goes_on_when_it_is_mended(store, object_store, 
 )
 def test_a_bucket_that_cannot_be_used_is_refused_at_the_start(bucket, site, tmp_path, change, match):
     with remedied(ErrorCode.DATABASE, match):
-        initialise(*replace(site, blobs=replace(bucket, **change)).place)
+        initialise(replace(site, blobs=replace(bucket, **change)).place)
     assert not (tmp_path / "carole.db").exists()
 
 
@@ -199,23 +199,23 @@ def test_wrong_credentials_are_refused_and_never_shown(object_store, bucket, sit
     for key, secret in ((object_store.key, "wrong-secret"), ("AKIAUNKNOWN", "wrong-secret")):
         object_store.write_credentials(key, secret)
         with refusal(ErrorCode.DATABASE, "the object store refuses these credentials") as caught:
-            initialise(*site.place)
+            initialise(site.place)
         assert key not in str(caught.value)
         assert "wrong-secret" not in str(caught.value)
     object_store.credentials.write_text("[default]\nsecret = wrong-secret\n")
     with remedied(ErrorCode.CONFIGURATION, "not those of a file of AWS'"):
-        initialise(*site.place)
+        initialise(site.place)
     object_store.credentials.unlink()
     with remedied(ErrorCode.CONFIGURATION, "cannot be read"):
-        initialise(*site.place)
+        initialise(site.place)
     # From the environment instead.
     place = replace(site, blobs=replace(bucket, credentials=None)).place
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", object_store.key)
     with remedied(ErrorCode.CONFIGURATION, "of which a part is missing"):
-        initialise(*place)
+        initialise(place)
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", object_store.secret)
     monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:1")
-    assert initialise(*place)[1]
+    assert initialise(place)[1]
 
 
 def test_a_backup_of_a_bucket_is_put_back_into_a_folder_and_one_of_a_folder_into_a_bucket(
@@ -231,7 +231,7 @@ def test_a_backup_of_a_bucket_is_put_back_into_a_folder_and_one_of_a_folder_into
             # One was killed before its end: what is there stays, and the rest is put back.
             path, *_ = of_payloads(object_store)
             object_store.change(path, object_store.content(path), "restored/")
-        restore(tmp_path / "backup", *restored.place)
+        restore(tmp_path / "backup", restored.place)
         store = restored.serve()
         for side, given in contributions.items():
             assert store.uploads.open(PROJECT, side).payload.read(0, len(given.payload)) == given.payload
@@ -239,12 +239,12 @@ def test_a_backup_of_a_bucket_is_put_back_into_a_folder_and_one_of_a_folder_into
             back_up(restored.url, place, tmp_path / "again", site.clock)
         store.close()
     with remedied(ErrorCode.DATABASE, "is that of a store"):
-        restore(tmp_path / "again", postgres.database(), bucket, site.identity, site.clock)
+        restore(tmp_path / "again", replace(site, url=postgres.database(), blobs=bucket).place)
 
 
 def test_without_the_extra_a_folder_serves_and_a_bucket_names_the_extra(site, tmp_path, monkeypatch):
     for name in ("obstore", "obstore.store", "obstore.exceptions"):
         monkeypatch.setitem(sys.modules, name, None)
     with remedied(ErrorCode.MODULE_MISSING, r"obstore is not installed; pip install '\.\[objects\]'"):
-        initialise(*replace(site, blobs=Bucket("s3://gemel-bucket/carole")).place)
-    assert initialise(*replace(site, blobs=tmp_path / "blobs").place)[1]
+        initialise(replace(site, blobs=Bucket("s3://gemel-bucket/carole")).place)
+    assert initialise(replace(site, blobs=tmp_path / "blobs").place)[1]

@@ -123,7 +123,7 @@ def test_a_new_wrapping_key_takes_over_at_the_next_start(site, store, keys):
     rotated = keys.rotated()
     replace(site, vault=Vault(rotated)).serve().close()
     retired = Vault(rotated.retired())
-    assert replace(site, vault=retired).serve().uploads.read(PROJECT, Side.ALICE)
+    assert replace(site, vault=retired).serve().uploads.open(PROJECT, Side.ALICE).read(0)
     database = Database(site.url)
     with database.read() as connection:
         assert all(retired.is_current(key) for key in connection.execute(select(payloads.c.wrapped_key)).scalars())
@@ -231,11 +231,11 @@ def test_a_clock_that_has_moved_far_erases_nothing_until_it_is_confirmed(
             with refusal(ErrorCode.CONFIGURATION, "365 days"):
                 refused()
         store = open_store()  # nor does a restart believe it
-    assert store.uploads.read(PROJECT, Side.ALICE)
+    assert store.uploads.open(PROJECT, Side.ALICE).read(0)
     with refusal(ErrorCode.BUSY):  # she serves
-        confirm_clock(*site.place)
+        confirm_clock(site.place)
     store.close()
-    assert confirm_clock(*site.place) == jump // DAY_MS
+    assert confirm_clock(site.place) == jump // DAY_MS
     store = open_store()
     entry = store.audit.entries("")[-1]
     assert (entry.actor, entry.action, entry.details) == ("system", "confirm-clock", {"days": jump // DAY_MS})

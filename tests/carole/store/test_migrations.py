@@ -17,8 +17,7 @@ from gemel.carole.configuration import template
 from gemel.carole.store import tenure
 from gemel.carole.store.database import Database
 from gemel.carole.store.migrations import schema_version
-from gemel.carole.store.provision import initialise, upgrade
-from gemel.carole.store.store import milliseconds
+from gemel.carole.store.provision import StorePlace, initialise, upgrade
 from gemel.carole.store.tables import metadata
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.keys.identity_configuration import open_identity
@@ -75,7 +74,7 @@ def keeps_every_row(before, after, without):
 
 
 def test_the_schema_is_that_of_the_tables_and_guards_the_log(url, site):
-    initialise(*site.place)
+    initialise(site.place)
     with transaction(url) as connection:
         assert compare_metadata(MigrationContext.configure(connection), metadata) == []
     for table, column in (("audit", "at"), ("audit_nodes", "height"), ("audit_checkpoints", "at")):
@@ -89,7 +88,7 @@ def test_the_schema_is_that_of_the_tables_and_guards_the_log(url, site):
     [("0", "0", "gemel carole upgrade"), ("99", "99", "the version of Gemel that upgraded it")],
 )
 def test_another_version_is_refused_and_the_remedy_named(url, site, version, got, remedy):
-    initialise(*site.place)
+    initialise(site.place)
     with transaction(url) as connection:
         connection.execute(text("UPDATE alembic_version SET version_num = :version"), {"version": version})
     with pytest.raises(GemelError) as caught:
@@ -98,7 +97,7 @@ def test_another_version_is_refused_and_the_remedy_named(url, site, version, got
     assert remedy in caught.value.remedy
     if version == "99":
         with pytest.raises(GemelError, match="must have schema version"):
-            upgrade(*site.place)
+            upgrade(site.place)
 
 
 @pytest.fixture
@@ -113,7 +112,7 @@ def former(open_store, url):
 def test_an_upgrade_keeps_every_row_and_writes_an_entry(former, site, tmp_path, monkeypatch):
     before = content(former)
     become_later(tmp_path / "later", monkeypatch)
-    assert upgrade(*site.place) == (STORE, LATER)
+    assert upgrade(site.place) == (STORE, LATER)
     after = content(former)
     keeps_every_row(before, after, without=("alembic_version", "meta"))
     for table in before.keys() - {"alembic_version", "audit", "audit_checkpoints", "audit_nodes"}:
@@ -127,12 +126,12 @@ def test_an_upgrade_keeps_every_row_and_writes_an_entry(former, site, tmp_path, 
     assert action == "upgrade"
     assert f'"from":{STORE}' in details.replace(" ", "")
     again = content(former)
-    assert upgrade(*site.place) == (LATER, LATER)
+    assert upgrade(site.place) == (LATER, LATER)
     assert content(former) == again
     # This release refuses it from now on, and leaves it as it is.
     monkeypatch.undo()
     with pytest.raises(GemelError, match=f"must have schema version {STORE}"):
-        upgrade(*site.place)
+        upgrade(site.place)
     assert content(former) == again
 
 
@@ -146,21 +145,21 @@ def test_an_upgrade_that_fails_has_changed_nothing(former, site, tmp_path, monke
     with monkeypatch.context() as broken:
         broken.setattr(tenure, "release", fails)
         with pytest.raises(GemelError, match="switched off"):
-            upgrade(*site.place)
+            upgrade(site.place)
     assert content(former) == before
-    assert upgrade(*site.place, dry_run=True) == (STORE, LATER)
+    assert upgrade(site.place, dry_run=True) == (STORE, LATER)
     assert content(former) == before
-    assert upgrade(*site.place) == (STORE, LATER)
+    assert upgrade(site.place) == (STORE, LATER)
 
 
 UPGRADE = """
 import sys
 from pathlib import Path
-from gemel.carole.store.provision import upgrade
-from gemel.carole.store.store import milliseconds
+from gemel.carole.store.provision import StorePlace, upgrade
+from gemel.carole.store.clock_guard import milliseconds
 from gemel.common.keys.identity import Identity
 from gemel.common.keys.identity import IdentityKey
-upgrade(sys.argv[1], Path(sys.argv[2]), Identity(IdentityKey.create()), milliseconds)
+upgrade(StorePlace(sys.argv[1], Path(sys.argv[2]), Identity(IdentityKey.create()), milliseconds))
 """
 
 
@@ -197,7 +196,7 @@ def test_an_upgrade_with_another_folder_of_blobs_is_refused(former, site, tmp_pa
     become_later(tmp_path / "later", monkeypatch)
     slip(tmp_path / "blobs")
     with refusal(ErrorCode.DATABASE, match):
-        upgrade(*site.place)
+        upgrade(site.place)
     assert content(former) == before
 
 
@@ -205,7 +204,7 @@ def test_nothing_is_upgraded_below_an_open_store(open_store, url, site, tmp_path
     open_store()
     become_later(tmp_path / "later", monkeypatch)
     with refusal(ErrorCode.BUSY, "another service is using this folder"):
-        upgrade(*site.place)
+        upgrade(site.place)
     with transaction(url) as connection:
         assert schema_version(connection) == STORE
 
@@ -218,7 +217,7 @@ def test_the_command_upgrades_what_serve_refuses_and_not_below_a_running_carole(
     environment = later_programs(tmp_path / "later")
     identity = open_identity(None, parties.parties["carole"].identity)
     url, blobs = f"sqlite:///{tmp_path / 'store' / 'carole.db'}", tmp_path / "store" / "blobs"
-    initialise(url, blobs, identity, milliseconds)
+    initialise(StorePlace(url, blobs, identity))
 
     def gemel(*words):
         command = [sys.executable, "-m", "gemel", *words, "--config", str(configuration)]

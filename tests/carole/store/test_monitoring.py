@@ -127,7 +127,7 @@ def test_a_full_disk_is_not_ready(what, disk, site, tmp_path):
     small = disk("1m")
     there = {"database": tmp_path, "blobs": tmp_path} | {what: small.folder}
     full = replace(site, url=f"sqlite:///{there['database']}/full.db", blobs=there["blobs"] / "full")
-    initialise(*full.place)
+    initialise(full.place)
     store = full.serve()
     checks = {"database": store.monitoring.check_database, "blobs": store.monitoring.check_blobs}
     for check in checks.values():

@@ -264,7 +264,7 @@ def test_a_kill_while_it_packs_leaves_nothing_that_a_sweep_does_not_find(
     assert len(files(tmp_path)) == (count if after == "the pack is written" else 1)
     given_alice.commit(store, Side.ALICE, UPLOAD)
     assert len(files(tmp_path)) == 1
-    assert store.uploads.read(PROJECT, Side.ALICE)
+    assert store.uploads.open(PROJECT, Side.ALICE).read(0)
 
 
 def test_an_erased_upload_is_gone_with_its_packs(store, given_alice, tmp_path):

@@ -11,10 +11,10 @@ from sqlalchemy import text
 
 from gemel.carole.projects.project import RunState
 from gemel.carole.store import tenure
+from gemel.carole.store.clock_guard import milliseconds
 from gemel.carole.store.database import Database
 from gemel.carole.store.payloads.blobs import IDENTITY, Blobs
 from gemel.carole.store.provision import initialise
-from gemel.carole.store.store import milliseconds
 from gemel.carole.store.tenure import Renewal, Standing
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.parties import Role
@@ -38,12 +38,12 @@ def files(folder):
 
 def test_init_makes_one_store_and_leaves_it_as_it_is(site, tmp_path):
     new = site.elsewhere(tmp_path / "new" / "blobs")
-    made, is_new = initialise(*new.place)
+    made, is_new = initialise(new.place)
     assert is_new
     assert (new.blobs / IDENTITY).read_text().strip() == made
-    assert initialise(*new.place) == (made, False)
+    assert initialise(new.place) == (made, False)
     (new.blobs / IDENTITY).unlink()  # as if it had been killed before the last step
-    assert initialise(*new.place) == (made, False)
+    assert initialise(new.place) == (made, False)
     store = new.open()
     (entry,) = store.audit.entries()
     assert (entry.action, entry.details) == ("init", {"store": made})
@@ -54,12 +54,12 @@ def test_an_empty_database_beside_full_blobs_is_neither_served_nor_made_a_store(
     """The volume of the database is not mounted, its path is mistyped, or PostgreSQL has failed over to nothing."""
     before = files(site.blobs)
     empty = site.elsewhere(site.blobs)
-    for attempt in (empty.open, lambda: initialise(*empty.place)):
+    for attempt in (empty.open, lambda: initialise(empty.place)):
         with remedied(ErrorCode.DATABASE, "no database|got an empty database"):
             attempt()
     (site.blobs / IDENTITY).unlink()
     with remedied(ErrorCode.DATABASE, "the database is empty, and the folder of blobs is that of a store"):
-        initialise(*empty.place)
+        initialise(empty.place)
     assert not (tmp_path / "another.db").exists()
     assert files(tmp_path / "blobs") == before - {tmp_path / "blobs" / IDENTITY}
 
@@ -91,7 +91,7 @@ def test_blobs_of_another_store_or_of_none_are_refused(full, url, tmp_path, site
         assert connection.execute(text("SELECT holder FROM tenure")).scalar() == ""
     if slip is not missing:
         with remedied(ErrorCode.DATABASE, "does not belong to this database"):
-            initialise(*site.place)
+            initialise(site.place)
 
 
 def forget_newest(url, *more):

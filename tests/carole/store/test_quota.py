@@ -127,10 +127,10 @@ def test_it_is_kept_with_its_seeds_and_its_digests_are_read(store):
     kept = store.uploads.shares(PROJECT, Side.ALICE)
     assert (kept.upload, kept.epoch, kept.layout, kept.sealed_seeds) == (UPLOAD, 1, LAYOUT, SEEDS)
     stored = store.uploads.open(PROJECT, Side.ALICE)
-    assert (stored.digests(0) == DIGESTS).all()
+    assert (stored.reference(0).digests() == DIGESTS).all()
     start = LAYOUT.sets[0].total_bytes
     assert bytes(stored.payload.read(start, start + 1600)) == given.payload[start : start + 1600]
-    assert (stored.digests(1) == np.frombuffer(given.payload[start : start + 1600], dtype="<u8")).all()
+    assert (stored.reference(1).digests() == np.frombuffer(given.payload[start : start + 1600], dtype="<u8")).all()
     with pytest.raises(GemelError, match="shares, which only compute parties read"):
         stored.read(0)
 

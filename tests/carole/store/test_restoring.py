@@ -46,7 +46,7 @@ Reopen = Callable[[], Store]
 def restored(site, folder):
     """What the backup in a folder is put back to."""
     elsewhere = site.elsewhere(folder / "restored")
-    restore(folder / "backup", *elsewhere.place)
+    restore(folder / "backup", elsewhere.place)
     return elsewhere.serve()
 
 
@@ -165,10 +165,10 @@ def test_a_copy_put_back_by_hand_is_declared(open_store, url, site, identity):
     store = open_store()
     store.projects.create(NEW, "coordinator")
     with remedied(ErrorCode.BUSY, "another"):
-        declare_restored(*site.place)
+        declare_restored(site.place)
     was = store.audit.checkpoint()
     store.close()
-    assert declare_restored(*site.place) == was.size
+    assert declare_restored(site.place) == was.size
     store = open_store()
     found = store.restorations.newest()
     assert found.restored == was

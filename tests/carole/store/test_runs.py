@@ -215,7 +215,7 @@ def test_erasing_destroys_every_key_and_ends_the_run(ready, tmp_path):
     assert not [path for path in (tmp_path / "blobs").iterdir() if path.is_dir()]
     assert not ready.runs.renew_lease(lease, "compare", 0.5)
     refused(ErrorCode.WRONG_STATE, lambda: ready.runs.finish(lease, 7, SHARES))
-    refused(ErrorCode.WRONG_STATE, lambda: ready.uploads.read(PROJECT, Side.ALICE))
+    refused(ErrorCode.WRONG_STATE, lambda: ready.uploads.open(PROJECT, Side.ALICE).read(0))
     assert ready.runs.get(PROJECT, RUN).error == "the project was erased"
     assert erase(ready).state is State.ERASED
     assert [entry.action for entry in ready.audit.entries(PROJECT)].count(Action.ERASE) == 1
@@ -253,7 +253,7 @@ def test_uploads_expire_after_their_days_and_are_requested_again(ready, clock):
     assert all(upload.expired for upload in project.uploads.values())
     actions = [(entry.actor, entry.action) for entry in ready.audit.entries(PROJECT)]
     assert actions[-4:] == [("system", Action.EXPIRE_UPLOAD), ("system", Action.DESTROY_KEYS)] * 2
-    refused(ErrorCode.WRONG_STATE, lambda: ready.uploads.read(PROJECT, Side.BOB))
+    refused(ErrorCode.WRONG_STATE, lambda: ready.uploads.open(PROJECT, Side.BOB).read(0))
 
 
 def test_an_upload_does_not_end_under_a_run(ready, clock):
@@ -261,7 +261,7 @@ def test_an_upload_does_not_end_under_a_run(ready, clock):
     pass_days(ready, clock, 8)
     assert ready.retention.enforce() == 0
     lease = take(ready)
-    assert ready.uploads.read(PROJECT, Side.BOB)
+    assert ready.uploads.open(PROJECT, Side.BOB).read(0)
     ready.runs.finish(lease, 7, SHARES)
     assert ready.retention.enforce() == 2
     assert ready.projects.get(PROJECT).state is State.RELEASED
@@ -329,7 +329,7 @@ def test_the_store_reads_back_what_an_operation_changes(ready):
         lambda known, _: take_run(known, "d" * 32),
         lambda known, _: finish_run(known, "d" * 32, 7),
         lambda known, _: consent.amend(
-            known, "coordinator", b"\3" * 32, known.encoding_digest, known.grants, Policy.HOLD
+            known, "coordinator", replace(NEW, specification_digest=b"\3" * 32, policy=Policy.HOLD)
         ),
         lambda known, now: consent.approve(
             known, Role.COORDINATOR, Approval("coordinator", b"\3" * 32, b"s" * 64, now)

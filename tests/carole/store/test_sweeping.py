@@ -82,7 +82,7 @@ def test_what_a_worker_leaves_that_is_killed_while_it_seals(running, url, tmp_pa
     proof = store.audit.entries(PROJECT)[-1]
     assert proof.action == Action.DESTROY_KEYS
     assert proof.details == {"keys": 1, "sha256": hashlib.sha256(orphan).hexdigest()}
-    assert store.uploads.read(PROJECT, Side.ALICE)
+    assert store.uploads.open(PROJECT, Side.ALICE).read(0)
 
 
 def test_a_worker_that_seals_beside_an_erasure_leaves_nothing(running, url, tmp_path):
@@ -182,8 +182,8 @@ def test_sweeping_beside_writers_removes_nothing_that_is_being_written(store, co
             ended.set()
         for sweeper in sweepers:
             sweeper.result()
-    assert store.uploads.read(PROJECT, Side.ALICE)[0].layout == given.sets[0].layout
-    assert store.uploads.read(PROJECT, Side.BOB)
+    assert store.uploads.open(PROJECT, Side.ALICE).read(0).layout == given.sets[0].layout
+    assert store.uploads.open(PROJECT, Side.BOB).read(0)
     for index in range(4):
         assert store.results.fetch(PROJECT, Role.CUSTODIAN_A, lease.run, index).data == b"x" * (1 << 20)
     with transaction(url) as connection:

@@ -49,7 +49,7 @@ def test_chunks_come_in_any_order_and_often_and_are_read_back_as_sent(store, giv
     given.commit(store, Side.ALICE, UPLOAD)
     assert begin(store, given).committed
     given.put(store, Side.ALICE, UPLOAD, 1)
-    (found,) = store.uploads.read(PROJECT, Side.ALICE)
+    found = store.uploads.open(PROJECT, Side.ALICE).read(0)
     (sent,) = given.sets
     assert found.layout == sent.layout
     for name, field in sent.fields.items():
@@ -166,7 +166,7 @@ def test_a_commit_with_gaps_names_them_and_nothing_is_visible(store, given):
     assert begin(store, given).missing == ((1, 2), (4, 4))
     assert not store.projects.get(PROJECT).contributed(Side.ALICE)
     with pytest.raises(GemelError):
-        store.uploads.read(PROJECT, Side.ALICE)
+        store.uploads.open(PROJECT, Side.ALICE).read(0)
     given.put(store, Side.ALICE, UPLOAD, 1, 2, 4)
     given.commit(store, Side.ALICE, UPLOAD)
     assert store.projects.get(PROJECT).contributed(Side.ALICE)
@@ -262,7 +262,7 @@ def test_an_upload_is_resumed_after_a_crash_between_chunks(open_store, given, tm
     assert begin(store, given).missing == ((1, 1), (3, count - 1))
     given.put(store, Side.ALICE, UPLOAD, 1, *range(3, count))
     given.commit(store, Side.ALICE, UPLOAD)
-    assert store.uploads.read(PROJECT, Side.ALICE)
+    assert store.uploads.open(PROJECT, Side.ALICE).read(0)
 
 
 def test_nothing_is_in_clear_on_the_disk(store, given, tmp_path):
@@ -314,4 +314,4 @@ def test_an_empty_file_is_a_contribution_of_no_chunks(store):
     assert given.chunks == []
     assert begin(store, given).chunks == chunk_count(0) == 0
     given.commit(store, Side.ALICE, UPLOAD)
-    assert store.uploads.read(PROJECT, Side.ALICE)[0].n_rows == 0
+    assert store.uploads.open(PROJECT, Side.ALICE).read(0).n_rows == 0

@@ -9,7 +9,8 @@ import pytest
 
 from gemel.carole.configuration import load_carole, template
 from gemel.carole.store.backup import back_up, restore
-from gemel.carole.store.store import milliseconds
+from gemel.carole.store.clock_guard import milliseconds
+from gemel.carole.store.provision import StorePlace
 from gemel.common.keys.identity_configuration import open_identity
 from gemel.common.parties import Side
 from gemel.common.specification import load_specification
@@ -106,7 +107,7 @@ def test_a_restoration_that_is_stopped_has_no_database_and_goes_on_when_repeated
     assert there == {Path("blobs/lock"), *(path.relative_to(tmp_path / "saved") for path in saved[:-1])}
     restored = load_carole(config).store
     identity = open_identity(configured.identity, deployment.made.parties["carole"].identity)
-    restore(tmp_path / "saved", restored.database, restored.place, identity, milliseconds)
+    restore(tmp_path / "saved", StorePlace(restored.database, restored.place, identity))
     assert len(blob_files(place / "blobs")) == len(saved)
 
 
