@@ -6,11 +6,10 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any, Literal, Protocol, Self
 
-import polars as pl
-
 from gemel.common.documents.result_warning import ResultWarning
 from gemel.common.keys.noise import AssessmentKeys
 from gemel.common.specification import Specification
+from gemel.custodian.arrays import Columns
 from gemel.custodian.drawn_records import DrawnRecords
 
 Attacker = Literal["public counts", "register of a share", "register of everybody"]
@@ -172,9 +171,9 @@ class Gate(Protocol):
 
     def __call__(
         self,
-        columns: Mapping[str, pl.Series],
+        columns: Columns,
         spec: Specification,
-        variables: Mapping[str, pl.Series],
+        variables: Columns,
         keys: AssessmentKeys,
         drawn: DrawnRecords | None = None,
     ) -> LeakageReport:

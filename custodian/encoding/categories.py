@@ -8,12 +8,11 @@ Where a variable may be coarsened before a release the permutation keeps the gro
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from gemel.common.keys.derivation import Purpose, Seed, derive_key
 from gemel.common.keys.suite import Suite, keyed_hash
@@ -23,6 +22,7 @@ from gemel.common.signatures.signature_sets import MISSING, SignatureSet, Variab
 from gemel.common.specification import Specification, VariableSpec, encoding_digest
 from gemel.common.specification.model.protection import CoarseningStep, partitions
 from gemel.common.specification.model.section import folded_label
+from gemel.custodian.arrays import F64, I16, I64, Columns
 
 _DIGEST_BYTES = 16
 
@@ -45,7 +45,7 @@ class Relabelling:
     def of(cls, spec: Specification, seed: Seed, epoch: int) -> Relabelling:
         return cls(spec.project, seed, encoding_digest(spec), epoch, spec.suite)
 
-    def codes(self, variable: VariableSpec, steps: Sequence[CoarseningStep | str] = ()) -> NDArray[np.int16]:
+    def codes(self, variable: VariableSpec, steps: Sequence[CoarseningStep | str] = ()) -> I16:
         """The code of each category, in the order of the public list: a permutation, shape (n_categories,)."""
         key = derive_key(self.seed, self.project, Purpose.CATEGORY, self.digest, variable.name, epoch=self.epoch)
         keyed = keyed_hash(key, _DIGEST_BYTES, self.suite)
@@ -72,7 +72,7 @@ def coarsened_labels(labels: Sequence[str], step: CoarseningStep) -> tuple[str, 
 
 
 def coded_variables(
-    variables: Mapping[str, pl.Series], order: NDArray[np.int64], specification: Specification, seed: Seed, epoch: int
+    variables: Columns, order: I64, specification: Specification, seed: Seed, epoch: int
 ) -> dict[str, VariableCodes]:
     """Codes of a file's rows in the given order, by variable, as the specification lists them."""
     relabelling = Relabelling.of(specification, seed, epoch)
@@ -90,9 +90,7 @@ def coded_variables(
 # Their rows are ordered by their codes, which are all that is sent of them: of the order in the file nothing is left.
 
 
-def known_set(
-    places: Mapping[str, pl.Series], counts: NDArray[np.float64] | None, spec: Specification, seed: Seed, epoch: int
-) -> SignatureSet:
+def known_set(places: Columns, counts: F64 | None, spec: Specification, seed: Seed, epoch: int) -> SignatureSet:
     """The set of a file of known values, under the relabelling of both custodians' own codes.
 
     `places` are Int32 by variable of the value model: the place in the public list, null where missing. `counts` are

@@ -31,6 +31,7 @@ from gemel.common.signatures.layout import (
 )
 from gemel.common.specification import BlockingRule, Specification
 from gemel.common.specification.model.blocking import MAX_ROWS as PADDED_ROWS
+from gemel.custodian.arrays import Columns
 from gemel.custodian.cleaning.parts import salt_text
 from gemel.custodian.encoding.blocking_keys import key_text
 from gemel.custodian.encoding.padding import padded_size
@@ -76,7 +77,7 @@ def bounded_counts(records: int, spec: Specification) -> FileCounts:
     return FileCounts(records, rows, distinct, {field.name: sent for field in spec.fields}, counted=False)
 
 
-def file_counts(columns: Mapping[str, pl.Series], spec: Specification) -> FileCounts:
+def file_counts(columns: Columns, spec: Specification) -> FileCounts:
     """Counts of a file, from cleaned values by field, null where missing; decoys are not among them.
 
     A value without tokens, or with those of another, is counted, though it has no signature of its own; dummies, and

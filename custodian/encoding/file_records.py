@@ -8,7 +8,8 @@ from typing import Protocol
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
+
+from gemel.custodian.arrays import I64, Columns
 
 IDENTIFIER = "+identifier"
 """Column of the custodian's own identifiers; no field can have this name."""
@@ -29,7 +30,7 @@ class FileRecords(Protocol):
     @property
     def n_rows(self) -> int: ...
 
-    def gathered(self, rows: Mapping[str, NDArray[np.int64]]) -> pl.DataFrame:
+    def gathered(self, rows: Mapping[str, I64]) -> pl.DataFrame:
         """By column, the values of some records in the order given; of each column as many."""
         ...
 
@@ -41,12 +42,12 @@ class FileRecords(Protocol):
 class HeldRecords:
     """Records in memory."""
 
-    def __init__(self, columns: Mapping[str, pl.Series], variables: Mapping[str, pl.Series] | None = None) -> None:
+    def __init__(self, columns: Columns, variables: Columns | None = None) -> None:
         places = {variable_column(name): column for name, column in (variables or {}).items()}
         self._columns = {**columns, **places}
         self.n_rows = max(len(column) for column in columns.values())
 
-    def gathered(self, rows: Mapping[str, NDArray[np.int64]]) -> pl.DataFrame:
+    def gathered(self, rows: Mapping[str, I64]) -> pl.DataFrame:
         return pl.DataFrame({name: self._columns[name].gather(pl.Series(places)) for name, places in rows.items()})
 
     def batches(self, names: Sequence[str]) -> Iterator[pl.DataFrame]:
@@ -88,7 +89,7 @@ class TableRecords:
     def batches(self, names: Sequence[str]) -> Iterator[pl.DataFrame]:
         return self.table.batches(names)
 
-    def gathered(self, rows: Mapping[str, NDArray[np.int64]]) -> pl.DataFrame:
+    def gathered(self, rows: Mapping[str, I64]) -> pl.DataFrame:
         """As `FileRecords`. Reads the columns once; memory for the result."""
         ascending = {name: np.argsort(wanted, kind="stable") for name, wanted in rows.items()}
         parts: dict[str, list[pl.Series]] = {name: [] for name in rows}

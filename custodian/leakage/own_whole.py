@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,7 @@ from gemel.common.keys.noise import AssessmentKeys
 from gemel.common.signatures.signature_sets import SignatureSet
 from gemel.common.specification import FieldSpec, Specification, encoding_digest
 from gemel.common.specification.model.protection import partitions
+from gemel.custodian.arrays import I64, Columns
 from gemel.custodian.cleaning.parts import listed_in, salt_text, similar_values
 from gemel.custodian.drawn_records import DrawnRecords
 from gemel.custodian.encoding.categories import Relabelling
@@ -44,7 +45,7 @@ def public_values(column: pl.Series, field: FieldSpec, rng: np.random.Generator)
 
 
 def dictionaries(
-    columns: Mapping[str, pl.Series], spec: Specification, drawn: DrawnRecords | None, rng: np.random.Generator
+    columns: Columns, spec: Specification, drawn: DrawnRecords | None, rng: np.random.Generator
 ) -> dict[str, PublicValues | None]:
     """The dictionary of each field (`public_values`), of a file that is there or of one of which records are drawn."""
     return {
@@ -69,7 +70,7 @@ def _with_tokens(values: list[str], counts: NDArray[np.floating[Any]], field: Fi
     return PublicValues(kept, counts[some], field.tokens, similar_values(field)) if kept else None
 
 
-def clear_values(column: pl.Series, field: FieldSpec) -> tuple[PublicValues, NDArray[np.int64]] | None:
+def clear_values(column: pl.Series, field: FieldSpec) -> tuple[PublicValues, I64] | None:
     """The values of a field that some records have, and each record's among them (-1: missing); None without any."""
     counted = _counted(column)
     public = _with_tokens(counted.get_column("value").to_list(), np.ones(counted.height), field)
@@ -78,9 +79,7 @@ def clear_values(column: pl.Series, field: FieldSpec) -> tuple[PublicValues, NDA
     return public, public.places(column.to_list())
 
 
-def truth_of(
-    part: SignatureSet, field: str, column: pl.Series, rows: NDArray[np.int64], public: PublicValues
-) -> NDArray[np.int64]:
+def truth_of(part: SignatureSet, field: str, column: pl.Series, rows: I64, public: PublicValues) -> I64:
     """Public value that each signature of a set truly is, by the rows of the file that its rows are."""
     codes = part.fields[field].codes
     truth = np.full(part.fields[field].n_distinct, UNKNOWN, dtype=np.int64)
@@ -103,7 +102,7 @@ SALTED = 4000
 
 
 def field_by_field(
-    columns: Mapping[str, pl.Series], spec: Specification, keys: AssessmentKeys, rng: np.random.Generator
+    columns: Columns, spec: Specification, keys: AssessmentKeys, rng: np.random.Generator
 ) -> Iterator[tuple[ReadField, list[Finding]]]:
     """Every field attacked by itself, where one key serves the whole file, or one salt of a field."""
     noise = keys.throw_away_noise("whole file")
@@ -150,7 +149,7 @@ def field_by_field(
 
 
 def coded(
-    spec: Specification, variables: Mapping[str, pl.Series], keys: AssessmentKeys, rng: np.random.Generator
+    spec: Specification, variables: Columns, keys: AssessmentKeys, rng: np.random.Generator
 ) -> Iterator[tuple[ReadField, Recovery]]:
     """The variables' codes, and what their public margins disclose of them."""
     relabelling = Relabelling(spec.project, keys.throw_away_seed("codes"), encoding_digest(spec), 1)

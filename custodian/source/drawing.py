@@ -12,10 +12,10 @@ from functools import partial
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from gemel.common.signatures.intervals import interval_of
 from gemel.common.specification import BlockingRule, Specification
+from gemel.custodian.arrays import F64, I64, U64
 from gemel.custodian.drawn_records import (
     ANY_ROWS,
     BLOCKED_ROWS,
@@ -61,7 +61,7 @@ def drawn_records(file: CleanedFile, spec: Specification, rng: np.random.Generat
         before += batch.height
     drawn = pl.concat(frames)
 
-    def places(flag: str) -> NDArray[np.int64]:
+    def places(flag: str) -> I64:
         return np.flatnonzero(drawn[flag].to_numpy())
 
     anyone = places("+anyone")
@@ -78,16 +78,16 @@ def drawn_records(file: CleanedFile, spec: Specification, rng: np.random.Generat
 class _Chosen:
     """Hashes of the keys of blocks that were drawn, and what was counted of all."""
 
-    attacked: NDArray[np.uint64]
-    others: NDArray[np.uint64]
-    rows_of_size: NDArray[np.float64]
+    attacked: U64
+    others: U64
+    rows_of_size: F64
     own_size: float
 
 
-def _chosen(found: NDArray[np.uint64]) -> _Chosen:
+def _chosen(found: U64) -> _Chosen:
     rows_of_size, squares = np.zeros(CLASSES), 0.0
-    attacked: list[NDArray[np.uint64]] = []
-    others: list[NDArray[np.uint64]] = []
+    attacked: list[U64] = []
+    others: list[U64] = []
     taken, besides = np.zeros(CLASSES, dtype=np.int64), 0
     for keys, sizes in _ascending_blocks(found):
         size_class = size_class_of(sizes)
@@ -111,7 +111,7 @@ def _chosen(found: NDArray[np.uint64]) -> _Chosen:
     return _Chosen(drawn, besides_them, rows_of_size, squares / total if total else 0.0)
 
 
-def _ascending_blocks(found: NDArray[np.uint64]) -> Iterator[tuple[NDArray[np.uint64], NDArray[np.int64]]]:
+def _ascending_blocks(found: U64) -> Iterator[tuple[U64, I64]]:
     """The different hashes, ascending, and how many rows have each, some at a time; rows without a key are left out."""
     parts = 1 << max(0, -(-len(found) // _AT_ONCE) - 1).bit_length()
     for part in range(parts):
@@ -122,7 +122,7 @@ def _ascending_blocks(found: NDArray[np.uint64]) -> Iterator[tuple[NDArray[np.ui
             yield keys, sizes.astype(np.int64)
 
 
-def _hash_of_keys(batch: pl.DataFrame, spec: Specification, rule: BlockingRule, seed: int) -> NDArray[np.uint64]:
+def _hash_of_keys(batch: pl.DataFrame, spec: Specification, rule: BlockingRule, seed: int) -> U64:
     """A hash of each row's blocking key, 0 where it has none."""
     text = key_text({name: batch[name] for name in rule.fields}, spec, rule, split=True)
     found = np.maximum(text.hash(seed).to_numpy(), 1)

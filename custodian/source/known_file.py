@@ -10,13 +10,13 @@ from pathlib import Path
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from gemel.common.errors import ErrorCode, GemelError, file_error
 from gemel.common.parties import Side
 from gemel.common.signatures.layout import JOINT, TRAINING, KnownFile, known_files
 from gemel.common.specification import Specification, VariableSpec, load_specification
 from gemel.common.specification.model.blocking import WEIGHT_COLUMNS
+from gemel.custodian.arrays import F64
 from gemel.custodian.cleaning.source_values import raise_all, text_values
 from gemel.custodian.cleaning.variables import placed
 from gemel.records.registry import file_source, read_source
@@ -38,7 +38,7 @@ class KnownRecords:
     """
 
     places: dict[str, pl.Series] = field(repr=False)
-    counts: NDArray[np.float64] | None = field(default=None, repr=False)
+    counts: F64 | None = field(default=None, repr=False)
 
     @property
     def n_rows(self) -> int:
@@ -116,7 +116,7 @@ def _refuse(wrong: pl.Series, positions: Positions, what: str, where: str, got: 
         raise _source(what, where, f"{rows.count:,} {got} ({rows})", remedy)
 
 
-def _counts(frame: pl.DataFrame, positions: Positions, where: str) -> NDArray[np.float64]:
+def _counts(frame: pl.DataFrame, positions: Positions, where: str) -> F64:
     found = [name for name in WEIGHT_COLUMNS if name in frame.columns]
     if len(found) != 1:
         what = "a joint distribution has a column named count, or one named share"

@@ -6,7 +6,6 @@ the same keys. A message that Carole has already is not posted again.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -24,6 +23,7 @@ from gemel.common.wire.parties import side_to_wire
 from gemel.custodian.agreement.agreement import Agreement
 from gemel.custodian.agreement.agreement_messages import Terms
 from gemel.custodian.agreement.seed_file import load_seed_file
+from gemel.custodian.arrays import Columns
 from gemel.custodian.cleaning.columns import clean
 from gemel.custodian.cleaning.parts import similar_values
 from gemel.custodian.encoding.categories import Relabelling
@@ -72,7 +72,7 @@ def canary(spec: Specification, encoding: bytes, side: Side, seed: Seed, epoch: 
     signed = spec.model_copy(update={"mode": mode, "variables": (), "fields": fields, "padding": None})
     columns = clean(frame, signed, side).columns
 
-    def signatures(of: Specification, values: Mapping[str, pl.Series]) -> list[bytes]:
+    def signatures(of: Specification, values: Columns) -> list[bytes]:
         sets = encode_records(values, of, seed, epoch, shuffle=file_order, threads=1).sets
         return [bytes(part) for part in to_bytes(sets)]
 
