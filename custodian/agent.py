@@ -23,7 +23,6 @@ from gemel.common.observability.tracing import begin_span, fail_span
 from gemel.common.rpc.certificate_endings import MAX_ENDINGS
 from gemel.common.rpc.client import CONTROL_SECONDS
 from gemel.common.rpc.status import is_own_failure, passes, typed
-from gemel.custodian.source.known_file import known_file_stamps
 from gemel.custodian.state.state_database import Project
 from gemel.custodian.steps.approval import approve, send_decline
 from gemel.custodian.steps.contributing import contribute
@@ -34,7 +33,7 @@ from gemel.custodian.steps.step_context import RESTORED, Outcome, StepContext, S
 from gemel.custodian.steps.variable_sending import fetch_variables, send_variables
 from gemel.custodian.steps.witnessing import countersign, witness
 from gemel.protos.linkage.v1 import custody_pb2, project_pb2
-from gemel.records.registry import source_stamp
+from gemel.records.registry import file_stamps, source_stamp
 
 # What Carole, and the coordinator through her, are shown of an error here is its kind, and neither a figure nor a text
 # (docs/threat-model.md). A refusal is no condition: it is signed, with its reason, and sent on its own.
@@ -326,7 +325,7 @@ class Agent:
     def _stamp(self) -> object:
         configuration = self._context.configuration
         seed = () if configuration.seed_file is None else (configuration.seed_file,)
-        return source_stamp(configuration.source), known_file_stamps((*configuration.known_files, *seed))
+        return source_stamp(configuration.source), file_stamps((*configuration.known_files, *seed))
 
     def _note(self, statuses: Iterable[project_pb2.ProjectStatus]) -> None:
         state = self._context.state

@@ -59,20 +59,24 @@ def custodian_yaml(
         if source is None
         else "\n".join(f"  {kind}: {json.dumps(settings)}" for kind, settings in source.items())
     )
-    return _TEMPLATE.read_text(encoding="utf-8").removesuffix("\n").format(
-        title=party.title,
-        name=party.name,
-        other=party.side.other,
-        address=json.dumps(carole),
-        keys=keys if keys == "." else json.dumps(keys),
-        pin=pin_line(members_digest),
-        state=json.dumps(state) if state != "state" else state,
-        results=json.dumps(results) if results != "results" else results,
-        source=records,
-        peer=json.dumps(peer_fingerprint),
-        approve=json.dumps(list(approve)),
-        retry=json.dumps(retry_seconds),
-        observability=section(listen, allow_remote=allow_remote),
+    return (
+        _TEMPLATE.read_text(encoding="utf-8")
+        .removesuffix("\n")
+        .format(
+            title=party.title,
+            name=party.name,
+            other=party.side.other,
+            address=json.dumps(carole),
+            keys=keys if keys == "." else json.dumps(keys),
+            pin=pin_line(members_digest),
+            state=json.dumps(state) if state != "state" else state,
+            results=json.dumps(results) if results != "results" else results,
+            source=records,
+            peer=json.dumps(peer_fingerprint),
+            approve=json.dumps(list(approve)),
+            retry=json.dumps(retry_seconds),
+            observability=section(listen, allow_remote=allow_remote),
+        )
     )
 
 

@@ -182,8 +182,7 @@ def _strictly(
             remedy = "check that the right file is configured"
             raise GemelError(ErrorCode.EMPTY_SOURCE, what, where=str(path), got=got, remedy=remedy)
         named = [name for name in header if name]
-        columns = named if selected is None else selected
-        require_columns(named, columns, str(path), _separator_hint(header, source.separator))
+        columns = require_columns(named, selected, str(path), _separator_hint(header, source.separator))
         places = [header.index(name) for name in columns]
         rows = _rows(reader, path, before, len(header), source.separator)
         yield from line_tables(
@@ -264,7 +263,7 @@ def undecodable(path: Path, encoding: str) -> GemelError:
                 text = decoder.decode(block, final=not block)
             except UnicodeDecodeError as error:
                 at = done - held + error.start
-                line += decoder_lines(error.object[: error.start], encoding)
+                line += error.object[: error.start].decode(encoding, errors="ignore").count("\n")
                 break
             except UnicodeError:
                 at = done
@@ -280,8 +279,3 @@ def undecodable(path: Path, encoding: str) -> GemelError:
         " trial --encoding), or save it as UTF-8"
     )
     return GemelError(ErrorCode.TEXT_ENCODING, what, where=f"{path}, line {line + 1}, byte {at}", remedy=remedy)
-
-
-def decoder_lines(data: bytes, encoding: str) -> int:
-    """Number of line ends in bytes that are valid up to their end."""
-    return data.decode(encoding, errors="ignore").count("\n")

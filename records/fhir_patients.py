@@ -33,6 +33,8 @@ _COLUMNS = (
     *("address_line", "city", "district", "state", "postal_code", "country", "phone", "email"),
 )
 
+_ELEMENTS = {"id": "id", "birth_date": "birthDate", "gender": "gender", "deceased_date": "deceasedDateTime"}
+"""Columns that are elements of the patient's own."""
 Resource = Mapping[str, Any]
 
 
@@ -47,8 +49,7 @@ def fhir_batches(source: FhirSource, columns: Sequence[str] | None) -> Iterator[
     available = list(_COLUMNS)
     if columns is None or any(name.startswith(IDENTIFIER) for name in columns):
         available += [IDENTIFIER + system for system in _systems(path)]
-    chosen = available if columns is None else columns
-    require_columns(available, chosen, where, "the columns of FHIR Patients are listed in docs/records.md")
+    chosen = require_columns(available, columns, where, "the columns of FHIR Patients are listed in docs/records.md")
     yield from line_tables(_rows(path, chosen), chosen, where, _ROWS_AT_ONCE)
 
 
@@ -117,23 +118,11 @@ def _flattened(patient: Resource) -> dict[str, str | None]:
     names, addresses = _objects(patient, "name"), _objects(patient, "address")
     name, address = _preferred(names, _NAMES), _preferred(addresses, _ADDRESSES)
     maiden = [each for each in names if _text(each, "use") == "maiden"]
-    row: dict[str, str | None] = {
-        "id": _text(patient, "id"),
-        "family": _text(name, "family"),
-        "given": _texts(name, "given"),
-        "prefix": _texts(name, "prefix"),
-        "suffix": _texts(name, "suffix"),
-        "maiden_family": _text(maiden[0], "family") if maiden else None,
-        "birth_date": _text(patient, "birthDate"),
-        "gender": _text(patient, "gender"),
-        "deceased_date": _text(patient, "deceasedDateTime"),
-        "address_line": _texts(address, "line"),
-        "city": _text(address, "city"),
-        "district": _text(address, "district"),
-        "state": _text(address, "state"),
-        "postal_code": _text(address, "postalCode"),
-        "country": _text(address, "country"),
-    }
+    row = {column: _text(patient, element) for column, element in _ELEMENTS.items()}
+    row |= {"family": _text(name, "family")} | {part: _texts(name, part) for part in ("given", "prefix", "suffix")}
+    row["maiden_family"] = _text(maiden[0], "family") if maiden else None
+    row |= {part: _text(address, part) for part in ("city", "district", "state", "country")}
+    row |= {"address_line": _texts(address, "line"), "postal_code": _text(address, "postalCode")}
     contacts = [each for each in _objects(patient, "telecom") if _text(each, "use") != "old"]
     for system in ("email", "phone"):
         row[system] = next((_text(each, "value") for each in contacts if _text(each, "system") == system), None)

@@ -180,19 +180,6 @@ def named_file(spec: Specification, path: Path, by: str) -> str:
     return f"{name}: {{by: {by}, sha256: {digest}, {rows}: {table.n_rows}}}"
 
 
-def known_file_stamps(paths: Sequence[Path]) -> tuple[tuple[int, int, int], ...]:
-    """Inode, size and time of each file, which change when one is replaced; zeros for one that is not there."""
-    stamps = []
-    for path in paths:
-        try:
-            status = path.stat()
-        except OSError:
-            stamps.append((0, 0, 0))
-            continue
-        stamps.append((status.st_ino, status.st_size, status.st_mtime_ns))
-    return tuple(stamps)
-
-
 def _read(paths: Sequence[Path], rule: str, file: KnownFile, spec: Specification) -> KnownRecords:
     what, option = _WORDS[rule]
     unread: GemelError | None = None
