@@ -40,16 +40,12 @@ from gemel.records.registry import file_stamps, source_stamp
 
 Condition = project_pb2.CustodianCondition
 
+_OF_RECORDS = ErrorCode.SOURCE, ErrorCode.FIELD_MISSING, ErrorCode.DUPLICATE_IDENTIFIER, ErrorCode.EMPTY_SOURCE
+_OF_CONFIGURATION = ErrorCode.CONFIGURATION, ErrorCode.CERTIFICATE, ErrorCode.VAULT
 _KINDS = {
     ErrorCode.LEAKAGE: project_pb2.CUSTODIAN_CONDITION_LEAKAGE,
-    ErrorCode.SOURCE: project_pb2.CUSTODIAN_CONDITION_SOURCE,
-    ErrorCode.FIELD_MISSING: project_pb2.CUSTODIAN_CONDITION_SOURCE,
-    ErrorCode.DUPLICATE_IDENTIFIER: project_pb2.CUSTODIAN_CONDITION_SOURCE,
-    ErrorCode.EMPTY_SOURCE: project_pb2.CUSTODIAN_CONDITION_SOURCE,
-    ErrorCode.TEXT_ENCODING: project_pb2.CUSTODIAN_CONDITION_SOURCE,
-    ErrorCode.CONFIGURATION: project_pb2.CUSTODIAN_CONDITION_CONFIGURATION,
-    ErrorCode.CERTIFICATE: project_pb2.CUSTODIAN_CONDITION_CONFIGURATION,
-    ErrorCode.VAULT: project_pb2.CUSTODIAN_CONDITION_CONFIGURATION,
+    **dict.fromkeys((*_OF_RECORDS, ErrorCode.TEXT_ENCODING), project_pb2.CUSTODIAN_CONDITION_SOURCE),
+    **dict.fromkeys(_OF_CONFIGURATION, project_pb2.CUSTODIAN_CONDITION_CONFIGURATION),
     ErrorCode.MODULE_MISSING: project_pb2.CUSTODIAN_CONDITION_INSTALLATION,
     ErrorCode.STORAGE_FULL: project_pb2.CUSTODIAN_CONDITION_STORAGE,
     ErrorCode.AUDIT: project_pb2.CUSTODIAN_CONDITION_AUDIT,
@@ -73,19 +69,15 @@ STEPS: dict[int, Callable[[StepContext, Task], Outcome]] = {
 ObserveStep = Callable[[str, str, float], None]
 """Called with a step's name, its outcome and its seconds."""
 
-_CONTRIBUTED = frozenset(
-    {
-        project_pb2.PROJECT_STATE_CONTRIBUTED,
-        project_pb2.PROJECT_STATE_RUN,
-        project_pb2.PROJECT_STATE_ASSESSED,
-        project_pb2.PROJECT_STATE_HELD,
-        project_pb2.PROJECT_STATE_RELEASED,
-    }
-)
-_WITHDRAWABLE = (_CONTRIBUTED - {project_pb2.PROJECT_STATE_RELEASED}) | {
-    project_pb2.PROJECT_STATE_APPROVED,
-    project_pb2.PROJECT_STATE_KEYED,
+_CONTRIBUTED = {
+    project_pb2.PROJECT_STATE_CONTRIBUTED,
+    project_pb2.PROJECT_STATE_RUN,
+    project_pb2.PROJECT_STATE_ASSESSED,
+    project_pb2.PROJECT_STATE_HELD,
+    project_pb2.PROJECT_STATE_RELEASED,
 }
+_APPROVED = {project_pb2.PROJECT_STATE_APPROVED, project_pb2.PROJECT_STATE_KEYED}
+_WITHDRAWABLE = (_APPROVED | _CONTRIBUTED) - {project_pb2.PROJECT_STATE_RELEASED}
 """Approved by all, and nothing released."""
 _SHORT_WAIT_SECONDS = 1.0
 _LONGEST_WAIT_SECONDS = 5.0
@@ -310,9 +302,8 @@ class Agent:
         now, stamp = time.monotonic(), self._stamp()
         with self._lock:
             self._changed.clear()
-            return sorted(
-                name for name, held in self._held.items() if name and held.until > now and held.stamp == stamp
-            )
+            held = self._held.items()
+            return sorted(name for name, each in held if name and each.until > now and each.stamp == stamp)
 
     def _patience(self, waiting: list[str]) -> float:
         """How long Carole may hold the request: at most until a project is to be tried again."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 import polars as pl
 
@@ -166,11 +167,7 @@ class Cleaning:
         return Profile(rows=self._rows, fields=tuple(fields), variables=variables)
 
     def _harmonised(self, raw: pl.Series, spec: FieldSpec, positions: Positions) -> pl.Series:
-        codes = missing_codes(spec)
-
-        def unknown(value: str) -> bool:
-            return is_missing(value, codes)
-
+        unknown = partial(is_missing, codes=missing_codes(spec))
         return harmonised(raw, spec.categorisation, self._side, unknown, positions, self._unnamed[spec.name])
 
 
@@ -183,7 +180,8 @@ def _held_back(profile: FieldProfile, columns: dict[str, pl.Series], spec: Speci
 
 
 def _clean_field(raw: pl.Series, spec: FieldSpec, side: Side) -> tuple[pl.Series, FieldProfile, dict[int, int]]:
-    values = raw.alias("raw").to_frame().group_by("raw").agg(pl.len().cast(pl.Int64).alias("count"))
+    rows = raw.alias("raw").to_frame()
+    values = rows.group_by("raw").agg(pl.len().cast(pl.Int64).alias("count"))
     working = _Working(values.with_columns(pl.col("raw").fill_null("").alias("value")), spec)
     blank = working.drop(working.blank())
     coded = working.drop(working.coded())
@@ -195,9 +193,7 @@ def _clean_field(raw: pl.Series, spec: FieldSpec, side: Side) -> tuple[pl.Series
         changed[spec.kind], unreadable = working.parse()
     coded += working.drop(working.coded())
     table = working.table
-    cleaned = (raw.alias("raw").to_frame().join(table, on="raw", how="left", nulls_equal=True, maintain_order="left"))[
-        "value"
-    ]
+    cleaned = rows.join(table, on="raw", how="left", nulls_equal=True, maintain_order="left")["value"]
     profile = FieldProfile(
         field=spec.name,
         kind=spec.kind,
@@ -209,7 +205,6 @@ def _clean_field(raw: pl.Series, spec: FieldSpec, side: Side) -> tuple[pl.Series
         emptied=emptied,
         changed=changed,
         distinct=table["value"].n_unique() - int(table["value"].has_nulls()),
-        tokens=None,
     )
     return cleaned.alias(spec.name), profile, _token_counts(table, spec)
 
@@ -255,9 +250,8 @@ class _Working:
         if self.spec.date is not None:
             parsed = plain_dates(before, self.spec.date.order, self.spec.date.parts)
         left = (parsed.is_null() & before.is_not_null()).arg_true()
-        parsed = parsed.scatter(
-            left, pl.Series([parse_value(v, self.spec) for v in before.gather(left)], dtype=pl.String)
-        )
+        values = [parse_value(value, self.spec) for value in before.gather(left)]
+        parsed = parsed.scatter(left, pl.Series(values, dtype=pl.String))
         unreadable = self.drop(parsed.is_null() & before.is_not_null())
         return self._replace(parsed), unreadable
 

@@ -7,7 +7,7 @@ records. 8 bytes a record are held, for one rule or field at a time.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -15,7 +15,7 @@ import polars as pl
 
 from gemel.common.signatures.intervals import interval_of
 from gemel.common.specification import BlockingRule, Specification
-from gemel.custodian.arrays import F64, I64, U64
+from gemel.custodian.arrays import I64, U64
 from gemel.custodian.drawn_records import (
     ANY_ROWS,
     BLOCKED_ROWS,
@@ -69,22 +69,11 @@ def drawn_records(file: CleanedFile, spec: Specification, rng: np.random.Generat
     categories = {name: drawn[variable_column(name)][anyone].alias(name) for name in file.records.variables}
     blocks = {}
     for name, those in chosen.items():
-        attacked, others = places(f"+attacked {name}"), places(f"+others {name}")
-        blocks[name] = DrawnBlocks(attacked, others, those.rows_of_size, those.own_size)
+        blocks[name] = replace(those, attacked=places(f"+attacked {name}"), others=places(f"+others {name}"))
     return DrawnRecords(columns, categories, anyone, counts, blocks, n)
 
 
-@dataclass(frozen=True)
-class _Chosen:
-    """Hashes of the keys of blocks that were drawn, and what was counted of all."""
-
-    attacked: U64
-    others: U64
-    rows_of_size: F64
-    own_size: float
-
-
-def _chosen(found: U64) -> _Chosen:
+def _chosen(found: U64) -> DrawnBlocks:
     rows_of_size, squares = np.zeros(CLASSES), 0.0
     attacked: list[U64] = []
     others: list[U64] = []
@@ -108,7 +97,7 @@ def _chosen(found: U64) -> _Chosen:
     total = float(rows_of_size.sum())
     nothing = np.empty(0, dtype=np.uint64)
     drawn, besides_them = np.concatenate([nothing, *attacked]), np.concatenate([nothing, *others])
-    return _Chosen(drawn, besides_them, rows_of_size, squares / total if total else 0.0)
+    return DrawnBlocks(drawn, besides_them, rows_of_size, squares / total if total else 0.0)
 
 
 def _ascending_blocks(found: U64) -> Iterator[tuple[U64, I64]]:

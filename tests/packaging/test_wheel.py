@@ -21,7 +21,10 @@ from gemel.common.missing_module import installing
 
 ROOT = Path(__file__).resolve().parents[2]
 ROOMS = tuple(sorted(path.name for path in (ROOT / "gemel").iterdir() if path.is_symlink()))
-DATA = tuple(".proto .pyi .j2 .sql .css .js .svg .parquet .yaml .xz .gz .json .po .mo".split())
+DATA = (
+    *(".proto", ".pyi", ".j2", ".sql", ".css", ".js", ".svg", ".parquet", ".yaml", ".xz", ".gz", ".json"),
+    *(".po", ".mo"),
+)
 BUILD = "import sys; from setuptools import build_meta; getattr(build_meta, sys.argv[1])(sys.argv[2])"
 
 
