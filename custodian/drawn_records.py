@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import polars as pl
 
-from gemel.custodian.arrays import F64, I64, Columns, Ints
+from gemel.custodian.arrays import F64, I64, Columns
 
 BLOCKED_ROWS = 400
 """Rows drawn of every size of block and rule, in whole blocks: twice as many as are attacked."""
@@ -36,8 +36,8 @@ class DrawnBlocks:
     its logarithm; `own_size`: rows of the block of a row, on average over the rows of the file.
     """
 
-    attacked: Ints = field(repr=False)
-    others: Ints = field(repr=False)
+    attacked: I64 = field(repr=False)
+    others: I64 = field(repr=False)
     rows_of_size: F64
     own_size: float
 

@@ -159,9 +159,8 @@ def tokenise(
     if tokenisation == "words":
         return _words(texts, key, suite)
     starts = _offsets(lengths)
-    points = np.frombuffer("".join(texts).encode("utf-32-le", "surrogatepass"), dtype="<u4").astype(
-        np.uint32, copy=False
-    )
+    encoded = "".join(texts).encode("utf-32-le", "surrogatepass")
+    points = np.frombuffer(encoded, dtype="<u4").astype(np.uint32, copy=False)
     if tokenisation == "date_parts":
         codes, offsets = _date_parts(points, starts)
         if len(offsets) == 0:

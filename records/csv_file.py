@@ -185,15 +185,13 @@ def _strictly(
         columns = require_columns(named, selected, str(path), _separator_hint(header, source.separator))
         places = [header.index(name) for name in columns]
         rows = _rows(reader, path, before, len(header), source.separator)
-        yield from line_tables(
-            ((line, [row[place] for place in places]) for line, row in rows), columns, str(path), _ROWS_AT_ONCE
-        )
+        chosen = ((line, [row[place] for place in places]) for line, row in rows)
+        yield from line_tables(chosen, columns, str(path), _ROWS_AT_ONCE)
     except csv.Error as error:
         what = f"not a table: {error}"
         remedy = "check the quotation marks: a cell that begins with one ends with one, and one inside it is doubled"
-        raise GemelError(
-            ErrorCode.SOURCE, what, where=f"{path}, up to line {before + reader.line_num}", remedy=remedy
-        ) from None
+        where = f"{path}, up to line {before + reader.line_num}"
+        raise GemelError(ErrorCode.SOURCE, what, where=where, remedy=remedy) from None
 
 
 def _rows(reader: Any, path: Path, before: int, width: int, separator: str) -> Iterator[tuple[int, list[str]]]:

@@ -136,9 +136,8 @@ def column_text(values: pl.Series, column: str, before: int = 0) -> pl.Series:
 def decimal_text(values: pl.Series, column: str) -> pl.Series:
     """`cell_text` of decimals that are given in digits, as the database writes them."""
     whole = values.str.replace(r"^(-?\d+)\.0+$", "${1}")
-    return _except(
-        whole, ~whole.str.contains(_PLAIN_DECIMAL), values, lambda text: cell_text(decimal.Decimal(str(text)), column)
-    )
+    other = ~whole.str.contains(_PLAIN_DECIMAL)
+    return _except(whole, other, values, lambda text: cell_text(decimal.Decimal(str(text)), column))
 
 
 def uuid_text(values: pl.Series) -> pl.Series:

@@ -21,15 +21,7 @@ from sqlalchemy.exc import ArgumentError, NoSuchModuleError, SQLAlchemyError
 
 from gemel.common.missing_module import imported, installing, missing_module
 from gemel.records.adbc_databases import DATABASES, Cells, Database
-from gemel.records.database_cells import (
-    WHERE,
-    bad_url,
-    cell_text,
-    parts,
-    refused_query,
-    stated_url,
-    unknown_url,
-)
+from gemel.records.database_cells import WHERE, bad_url, cell_text, parts, refused_query, stated_url, unknown_url
 from gemel.records.sources import DatabaseSource
 from gemel.records.table import SourceTable, require_columns, trimmed
 

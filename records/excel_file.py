@@ -48,9 +48,8 @@ def excel_batches(source: ExcelSource, columns: Sequence[str] | None) -> Iterato
     positions = np.arange(filled[0] + 2, cells.height + 1, dtype=np.int64)
     kept = ~below.select(pl.all_horizontal(pl.all().str.strip_chars().replace("", None).is_null())).to_series()
     below, positions = below.filter(kept), positions[kept.to_numpy()]
-    texts = [
-        trimmed(_dates(below.to_series(header.index(name)), name, where, positions)).alias(name) for name in chosen
-    ]
+    cells_of = {name: below.to_series(header.index(name)) for name in chosen}
+    texts = [trimmed(_dates(column, name, where, positions)).alias(name) for name, column in cells_of.items()]
     yield SourceTable(pl.DataFrame(texts), positions, "row", where)
 
 
@@ -119,7 +118,5 @@ def _dates(column: pl.Series, name: str, where: str, positions: np.ndarray[Any, 
         got = f"{int(wrong.sum())} such cells in this column"
         remedy = "store these cells as text, for instance 1890-05-17"
         raise GemelError(ErrorCode.SOURCE, what, where=cell, got=got, remedy=remedy)
-    written = pl.select(
-        pl.when(day.is_null()).then(column).when(time == "00:00:00").then(day).otherwise(day + "T" + time)
-    )
-    return written.to_series()
+    written = pl.when(day.is_null()).then(column).when(time == "00:00:00").then(day).otherwise(day + "T" + time)
+    return pl.select(written).to_series()

@@ -63,9 +63,8 @@ def _location(source: OmopSource, names: Sequence[str]) -> pl.DataFrame:
     frame = table.frame.rename({stored[name]: name for name in (_KEY, *names)})
     twice = (frame[_KEY].is_duplicated() | frame[_KEY].is_null()).to_numpy()
     if twice.any():
-        raise _refused(
-            f"every place needs a {_KEY} of its own", table, twice, "rows without one, or with that of another"
-        )
+        got = "rows without one, or with that of another"
+        raise _refused(f"every place needs a {_KEY} of its own", table, twice, got)
     return frame
 
 

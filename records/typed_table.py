@@ -91,6 +91,5 @@ def _kind(path: Path) -> str:
 
 def _refuse_absent(path: Path) -> None:
     if not path.is_file():
-        raise GemelError(
-            ErrorCode.SOURCE, "there is no such file", where=str(path), remedy="check the path and its spelling"
-        )
+        remedy = "check the path and its spelling"
+        raise GemelError(ErrorCode.SOURCE, "there is no such file", where=str(path), remedy=remedy)

@@ -158,9 +158,8 @@ class Agreement:
         """
         transcript = self._shared_transcript()
         if len(canary) != DIGEST_BYTES:
-            raise GemelError(
-                ErrorCode.PARAMETER, f"a canary digest has {DIGEST_BYTES} bytes", got=f"{len(canary)} bytes"
-            )
+            what = f"a canary digest has {DIGEST_BYTES} bytes"
+            raise GemelError(ErrorCode.PARAMETER, what, got=f"{len(canary)} bytes")
         if self.is_confirmed and canary != self._canary:
             self._refuse(ErrorCode.WRONG_STATE, "another canary digest was confirmed before", _AGAIN)
         self._canary = canary

@@ -38,9 +38,8 @@ class Terms:
         if not 1 <= len(self.project.encode()) <= PROJECT_LIMIT:
             raise parameter("seed agreement", f"a project's name has 1 to {PROJECT_LIMIT} bytes")
         if len(self.encoding_digest) != DIGEST_BYTES:
-            raise parameter(
-                "seed agreement", f"an encoding digest has {DIGEST_BYTES} bytes", f"{len(self.encoding_digest)} bytes"
-            )
+            what = f"an encoding digest has {DIGEST_BYTES} bytes"
+            raise parameter("seed agreement", what, f"{len(self.encoding_digest)} bytes")
         if not 0 <= self.epoch < 2**32:
             raise parameter("seed agreement", "an epoch must be between 0 and 2^32 - 1", str(self.epoch))
 

@@ -16,6 +16,7 @@ import polars as pl
 from gemel.common.parties import Side
 from gemel.common.specification import FieldSpec, Specification
 from gemel.common.specification.model.defaults import DateOrder, DatePart, Step
+from gemel.custodian.arrays import Columns
 from gemel.custodian.cleaning.definition import (
     MAX_YEAR,
     MIN_YEAR,
@@ -94,10 +95,10 @@ _NO_KEY = bytes(32)
 class Cleaned:
     """A custodian's file, cleaned."""
 
-    columns: dict[str, pl.Series] = field(repr=False)
+    columns: Columns = field(repr=False)
     """By field name in the order of the specification: text, null where missing, one value per row."""
     profile: Profile
-    variables: dict[str, pl.Series] = field(default_factory=dict, repr=False)
+    variables: Columns = field(default_factory=dict, repr=False)
     """By variable that this custodian holds: Int32, the category's place in the public list, null where missing."""
 
 
@@ -127,9 +128,7 @@ class Cleaning:
         self._unnamed = {f.name: unnamed_in(f"field {f.name}", side, f.column_of(side)) for f in spec.fields}
         self._variables = VariableCleaning(spec, side)
 
-    def batch(
-        self, frame: pl.DataFrame, positions: Positions | None = None
-    ) -> tuple[dict[str, pl.Series], dict[str, pl.Series]]:
+    def batch(self, frame: pl.DataFrame, positions: Positions | None = None) -> tuple[Columns, Columns]:
         """Clean some rows: the columns of `Cleaned` and its variables.
 
         In several batches columns hold texts: how a number or a time is written depends on all rows. Raises as `clean`,
@@ -171,7 +170,7 @@ class Cleaning:
         return harmonised(raw, spec.categorisation, self._side, unknown, positions, self._unnamed[spec.name])
 
 
-def _held_back(profile: FieldProfile, columns: dict[str, pl.Series], spec: Specification) -> FieldProfile:
+def _held_back(profile: FieldProfile, columns: Columns, spec: Specification) -> FieldProfile:
     """The profile with the numbers of rows whose value is not sent, or sent as a code."""
     of, column = spec.field(profile.field), columns[profile.field]
     salt, listed = salt_text(columns, spec, of), listed_in(column, of)

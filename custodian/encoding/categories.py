@@ -24,6 +24,8 @@ from gemel.common.specification.model.protection import CoarseningStep, partitio
 from gemel.common.specification.model.section import folded_label
 from gemel.custodian.arrays import F64, I16, I64, Columns
 
+Coarsening = CoarseningStep | str
+"""A step with its groups, or the name of one that the labels themselves say."""
 _DIGEST_BYTES = 16
 
 
@@ -45,7 +47,7 @@ class Relabelling:
     def of(cls, spec: Specification, seed: Seed, epoch: int) -> Relabelling:
         return cls(spec.project, seed, encoding_digest(spec), epoch, spec.suite)
 
-    def codes(self, variable: VariableSpec, steps: Sequence[CoarseningStep | str] = ()) -> I16:
+    def codes(self, variable: VariableSpec, steps: Sequence[Coarsening] = ()) -> I16:
         """The code of each category, in the order of the public list: a permutation, shape (n_categories,)."""
         key = derive_key(self.seed, self.project, Purpose.CATEGORY, self.digest, variable.name, epoch=self.epoch)
         keyed = keyed_hash(key, _DIGEST_BYTES, self.suite)
@@ -54,14 +56,12 @@ class Relabelling:
         codes[ordered(partitions(steps, variable.categories), digests)] = np.arange(len(digests), dtype=np.int16)
         return codes
 
-    def coded(
-        self, places: pl.Series, variable: VariableSpec, steps: Sequence[CoarseningStep | str] = ()
-    ) -> VariableCodes:
+    def coded(self, places: pl.Series, variable: VariableSpec, steps: Sequence[Coarsening] = ()) -> VariableCodes:
         """The codes of rows, by their places in the public list: Int32, null where missing."""
         relabelled = np.append(self.codes(variable, steps), np.int16(MISSING))
         return VariableCodes(len(variable.categories), relabelled[places.fill_null(MISSING).to_numpy()])
 
-    def labels(self, variable: VariableSpec, steps: Sequence[CoarseningStep | str] = ()) -> tuple[str, ...]:
+    def labels(self, variable: VariableSpec, steps: Sequence[Coarsening] = ()) -> tuple[str, ...]:
         """The category of each code, which only a custodian can derive, from the seed."""
         return tuple(variable.categories[place] for place in np.argsort(self.codes(variable, steps)))
 

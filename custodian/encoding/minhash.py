@@ -57,9 +57,8 @@ def with_randomised_response(signatures: U64, keys: FieldKeys, randomised_respon
     Two bytes of AES per bit and as many as the signature has: a microsecond or two at 1024 bits.
     """
     if not 0 <= randomised_response < 0.5:
-        raise parameter(
-            "randomised response", "the probability must be at least 0 and less than 1/2", str(randomised_response)
-        )
+        what = "the probability must be at least 0 and less than 1/2"
+        raise parameter("randomised response", what, str(randomised_response))
     n, words = signatures.shape
     bits = 64 * words
     threshold = np.uint16(response_threshold(randomised_response))

@@ -15,6 +15,7 @@ can be, and never twice in one.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 
 import numpy as np
 
@@ -57,9 +58,8 @@ def drawn_groups(digests: U64, name: str, epoch: int, drawing: Drawing) -> I64:
 
     def order(number: int) -> I64:
         key = drawing.key(f"sample of {name}, round {number}")
-        rows, its = _first_drawn(
-            digests, sample_rows(len(digests)), lambda first, second: numbers(key, first, second, drawing.suite)
-        )
+        draw = partial(numbers, key, suite=drawing.suite)
+        rows, its = _first_drawn(digests, sample_rows(len(digests)), draw)
         occurrence.update(zip(rows.tolist(), its.tolist(), strict=True))
         return rows
 

@@ -201,10 +201,8 @@ def _unlimited(recognised: Sequence[Finding], limits: tuple[float | None, float 
         theirs = [finding for finding in recognised if finding.attacker == attacker]
         worst = max(theirs, key=lambda finding: finding.recovered, default=None)
         if limit is None and worst is not None and worst.recovered > REPORTED:
-            where = f"{worst.attack}, rule {worst.rule}"
-            yield result_warning(
-                "register_recognises", register=_REGISTERS[attacker], share=worst.recovered, where=where
-            )
+            register, where = _REGISTERS[attacker], f"{worst.attack}, rule {worst.rule}"
+            yield result_warning("register_recognises", register=register, share=worst.recovered, where=where)
 
 
 def _own_combinations(spec: Specification, variables: Columns) -> Iterator[ResultWarning]:

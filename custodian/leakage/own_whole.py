@@ -48,12 +48,8 @@ def dictionaries(
     columns: Columns, spec: Specification, drawn: DrawnRecords | None, rng: np.random.Generator
 ) -> dict[str, PublicValues | None]:
     """The dictionary of each field (`public_values`), of a file that is there or of one of which records are drawn."""
-    return {
-        field.name: public_values(columns[field.name], field, rng)
-        if drawn is None
-        else counted_values(drawn.counts[field.name], field, rng)
-        for field in spec.fields
-    }
+    own = {field.name: _counted(columns[field.name]) for field in spec.fields} if drawn is None else drawn.counts
+    return {field.name: counted_values(own[field.name], field, rng) for field in spec.fields}
 
 
 def counted_values(counted: pl.DataFrame, field: FieldSpec, rng: np.random.Generator) -> PublicValues | None:
@@ -90,9 +86,8 @@ def truth_of(part: SignatureSet, field: str, column: pl.Series, rows: I64, publi
 
 def finding(found: Recovery, rule: str = "") -> Finding:
     """A recovery as the gate reports it; of a blocking rule, or of the whole file."""
-    return Finding(
-        found.field, rule, found.attack, found.records, found.chance, found.attainable_records, error=found.error
-    )
+    shares = found.records, found.chance, found.attainable_records
+    return Finding(found.field, rule, found.attack, *shares, error=found.error)
 
 
 MAX_VALUES = 1500
@@ -119,10 +114,9 @@ def field_by_field(
         if public is None:
             continue
         found: list[Finding] = []
-        attacked = {
-            "": part,
-            **({", its salts joined by a blocking rule": joined} if spec.rules_undoing_salt(field) else {}),
-        }
+        attacked = {"": part}
+        if spec.rules_undoing_salt(field):
+            attacked[", its salts joined by a blocking rule"] = joined
         for how, seen in attacked.items():
             view = FieldView.of(seen.fields[field.name], field.randomised_response)
             truth = truth_of(seen, field.name, column, rows, public)

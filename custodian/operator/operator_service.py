@@ -151,9 +151,8 @@ class OperatorService(operator_pb2_grpc.OperatorServicer):
             what = "the source has not been read yet, so there is no profile to check the specification against"
             raise _wrong_state(project, what, "correct the source, or wait a moment", project.blocking_error)
         decide(self._step_context, project.name, project.specification_digest, "approved", "operator")
-        log.info(
-            "operator approved", project=project.name, digest=project.specification_digest.hex(), epoch=project.epoch
-        )
+        digest = project.specification_digest.hex()
+        log.info("operator approved", project=project.name, digest=digest, epoch=project.epoch)
         self._decided(project.name)
         return operator_pb2.OperatorApproveResponse()
 
@@ -298,9 +297,8 @@ def start_operator(
     configured = step_context.configuration.operator.address
     if not _LOOPBACK.fullmatch(configured):
         # The configuration has checked it; a second look, because listening elsewhere would be a breach.
-        raise GemelError(
-            ErrorCode.CONFIGURATION, "the operator's address must be a loopback address", where="operator.address"
-        )
+        what = "the operator's address must be a loopback address"
+        raise GemelError(ErrorCode.CONFIGURATION, what, where="operator.address")
     services, settings = [(operator_pb2_grpc.add_OperatorServicer_to_server, service)], ServerSettings(threads=4)
     server = start_server(configured, services, trust, settings, own_operator=True, recorder=recorder)
     address = f"{configured.rpartition(':')[0]}:{server.port}"

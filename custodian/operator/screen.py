@@ -69,17 +69,7 @@ def _mode(mode: str) -> str:
     return "[bold red]trusted: values are sent[/bold red]" if mode == "trusted" else mode or "-"
 
 
-_AS_THEY_ARE = (
-    "project",
-    "mode",
-    "stage",
-    "fraction",
-    "blocking_error",
-    "rows",
-    "links",
-    "results",
-    "waits_for_operator",
-)
+_SHOWN = ("project", "mode", "stage", "fraction", "blocking_error", "rows", "links", "results", "waits_for_operator")
 """What a program is shown of a project as the service has it."""
 
 
@@ -92,7 +82,7 @@ def status_json(status: operator_pb2.StatusResponse) -> dict[str, Any]:
         "certificates": list(ending_lines(status.certificates, without=status.member)),
         "projects": [
             {
-                **{name: getattr(project, name) for name in _AS_THEY_ARE},
+                **{name: getattr(project, name) for name in _SHOWN},
                 "values_sent": project.mode == "trusted",
                 "state": project_pb2.ProjectState.Name(project.state).removeprefix("PROJECT_STATE_").lower(),
                 "specification_digest": project.specification_digest.hex(),

@@ -7,7 +7,6 @@ records. 8 bytes a record are held, for one rule or field at a time.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -15,7 +14,7 @@ import polars as pl
 
 from gemel.common.signatures.intervals import interval_of
 from gemel.common.specification import BlockingRule, Specification
-from gemel.custodian.arrays import I64, U64
+from gemel.custodian.arrays import F64, I64, U64
 from gemel.custodian.drawn_records import (
     ANY_ROWS,
     BLOCKED_ROWS,
@@ -54,8 +53,9 @@ def drawn_records(file: CleanedFile, spec: Specification, rng: np.random.Generat
         flags["+anyone"][at_random[begin:end] - before] = True
         for rule in spec.keyed_rules:
             found = _hash_of_keys(batch, spec, rule, seed)
-            flags[f"+attacked {rule.name}"] = np.isin(found, chosen[rule.name].attacked)
-            flags[f"+others {rule.name}"] = np.isin(found, chosen[rule.name].others)
+            attacked, others, *_ = chosen[rule.name]
+            flags[f"+attacked {rule.name}"] = np.isin(found, attacked)
+            flags[f"+others {rule.name}"] = np.isin(found, others)
         kept = np.logical_or.reduce(list(flags.values()))
         frames.append(batch.with_columns(pl.Series(name, flag) for name, flag in flags.items()).filter(pl.Series(kept)))
         before += batch.height
@@ -68,12 +68,12 @@ def drawn_records(file: CleanedFile, spec: Specification, rng: np.random.Generat
     columns = {name: drawn[name] for name in names}
     categories = {name: drawn[variable_column(name)][anyone].alias(name) for name in file.records.variables}
     blocks = {}
-    for name, those in chosen.items():
-        blocks[name] = replace(those, attacked=places(f"+attacked {name}"), others=places(f"+others {name}"))
+    for name, (_, _, rows_of_size, own_size) in chosen.items():
+        blocks[name] = DrawnBlocks(places(f"+attacked {name}"), places(f"+others {name}"), rows_of_size, own_size)
     return DrawnRecords(columns, categories, anyone, counts, blocks, n)
 
 
-def _chosen(found: U64) -> DrawnBlocks:
+def _chosen(found: U64) -> tuple[U64, U64, F64, float]:
     rows_of_size, squares = np.zeros(CLASSES), 0.0
     attacked: list[U64] = []
     others: list[U64] = []
@@ -97,7 +97,7 @@ def _chosen(found: U64) -> DrawnBlocks:
     total = float(rows_of_size.sum())
     nothing = np.empty(0, dtype=np.uint64)
     drawn, besides_them = np.concatenate([nothing, *attacked]), np.concatenate([nothing, *others])
-    return DrawnBlocks(drawn, besides_them, rows_of_size, squares / total if total else 0.0)
+    return (drawn, besides_them, rows_of_size, squares / total if total else 0.0)
 
 
 def _ascending_blocks(found: U64) -> Iterator[tuple[U64, I64]]:

@@ -16,7 +16,7 @@ from gemel.common.parties import Side
 from gemel.common.signatures.layout import JOINT, TRAINING, KnownFile, known_files
 from gemel.common.specification import Specification, VariableSpec, load_specification
 from gemel.common.specification.model.blocking import WEIGHT_COLUMNS
-from gemel.custodian.arrays import F64
+from gemel.custodian.arrays import F64, Columns
 from gemel.custodian.cleaning.source_values import raise_all, text_values
 from gemel.custodian.cleaning.variables import placed
 from gemel.records.registry import file_source, read_source
@@ -37,7 +37,7 @@ class KnownRecords:
     `counts`, float64 of shape (n_rows,), are of the cells of a joint distribution, where every place is known.
     """
 
-    places: dict[str, pl.Series] = field(repr=False)
+    places: Columns = field(repr=False)
     counts: F64 | None = field(default=None, repr=False)
 
     @property
@@ -75,9 +75,7 @@ def _rows(found: int, expected: int, what: str, where: str) -> None:
         raise _source(f"the specification names a file of {expected:,} {what}", where, f"{found:,}", remedy)
 
 
-def _cleaned(
-    frame: pl.DataFrame, spec: Specification, positions: Positions, where: str, *, missing: bool
-) -> dict[str, pl.Series]:
+def _cleaned(frame: pl.DataFrame, spec: Specification, positions: Positions, where: str, *, missing: bool) -> Columns:
     places, errors = {}, []
     for variable in spec.value_variables:
         try:

@@ -75,7 +75,7 @@ def pass_gate(context: StepContext, task: Task, file: CleanedFile) -> None:
 def _measured(gate: Gate, file: CleanedFile, spec: Specification, keys: AssessmentKeys) -> LeakageReport:
     """The report on a file; on whole blocks and some records of a large one, where its columns are not held anyway."""
     if file.n_rows <= WHOLE_ROWS or not spec.in_blocks or spec.padding is not None:
-        return gate(file.columns(spec), spec, file.variables(), keys)
+        return gate(file.columns(spec), spec, file.variables(), keys, None)
     drawn = drawn_records(file, spec, keys.generator("drawn records"))
     return gate(drawn.columns, spec, drawn.variables, keys, drawn)
 

@@ -20,7 +20,7 @@ from gemel.common.errors import GemelError
 from gemel.common.keys.derivation import Seed
 from gemel.common.specification import Specification
 from gemel.common.specification.model.protection import CoarseningStep
-from gemel.custodian.encoding.categories import Relabelling, coarsened_labels
+from gemel.custodian.encoding.categories import Coarsening, Relabelling, coarsened_labels
 from gemel.custodian.state.state_database import Result
 from gemel.custodian.state.working_tables import on_disk
 from gemel.custodian.steps.own_share import own_share
@@ -48,7 +48,7 @@ def labelled(
     seed: Seed,
     encoding_digest: bytes,
     epoch: int,
-    coarsened: Mapping[str, CoarseningStep | str] = MappingProxyType({}),
+    coarsened: Mapping[str, Coarsening] = MappingProxyType({}),
 ) -> dict[str, Any]:
     """The document with the categories of each coded variable, in the order of its codes; groups where coarsened.
 

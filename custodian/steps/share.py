@@ -34,6 +34,7 @@ from gemel.common.parties import Side
 from gemel.common.specification import Specification, encoding_digest, specification_digest
 from gemel.common.specification.model.protection import CoarseningStep, step_name
 from gemel.common.specification.model.section import folded_label
+from gemel.custodian.encoding.categories import Coarsening
 
 MAX_STATISTICS_BYTES = 64 << 20
 MAX_PAIRS_PER_ROW = 10_000
@@ -156,12 +157,12 @@ def safe_name(name: str) -> str:
 COARSENING = "coarsening.csv"
 
 
-def coarsened_variables(statistics: Mapping[str, Any], spec: Specification) -> dict[str, CoarseningStep | str]:
+def coarsened_variables(statistics: Mapping[str, Any], spec: Specification) -> dict[str, Coarsening]:
     """The step of each variable that is released coarsened."""
     listed = statistics.get("coarsened")
     if listed is None:
         return {}
-    found: dict[str, CoarseningStep | str] = {}
+    found: dict[str, Coarsening] = {}
     for item in listed if isinstance(listed, list) else [None]:
         name = str(item.get("variable")) if isinstance(item, dict) else ""
         steps = {step_name(step): step for step in spec.coarsenings(name)}
@@ -175,7 +176,7 @@ def coarsened_variables(statistics: Mapping[str, Any], spec: Specification) -> d
     return found
 
 
-def coarsening_table(steps: Mapping[str, CoarseningStep | str], spec: Specification) -> pl.DataFrame:
+def coarsening_table(steps: Mapping[str, Coarsening], spec: Specification) -> pl.DataFrame:
     """Every category of the coarsened variables with what it is released as."""
     rows = [
         (name, label, step.group_of[folded_label(label)] if isinstance(step, CoarseningStep) else None)

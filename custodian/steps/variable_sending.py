@@ -36,6 +36,7 @@ from gemel.common.wire.granted_variables import (
 )
 from gemel.common.wire.parties import side_to_wire
 from gemel.custodian.cleaning.variables import VariableCleaning
+from gemel.custodian.encoding.categories import Coarsening
 from gemel.custodian.state.working_tables import on_disk
 from gemel.custodian.steps.own_share import OwnShare, own_share
 from gemel.custodian.steps.share import coarsened_variables, run_provenance, safe_name
@@ -170,9 +171,7 @@ def granted_values(
     return records.join(found, left_on="identifier", right_on=identifier, how="left", maintain_order="left")
 
 
-def _coarsened(
-    table: SourceTable, spec: Specification, side: Side, steps: dict[str, CoarseningStep | str]
-) -> pl.DataFrame:
+def _coarsened(table: SourceTable, spec: Specification, side: Side, steps: dict[str, Coarsening]) -> pl.DataFrame:
     """The table with the variables that the result was released coarsened in as they were released."""
     frame = table.frame
     if not steps:

@@ -97,9 +97,8 @@ class Arithmetic:
         """The next message of a party; DEVIATION if it has another length."""
         content = self.channel.receive(sender)
         if len(content) != length:
-            raise deviation(
-                self.stage, f"a message has {len(content)} bytes instead of {length}", (self.own, sender), (sender,)
-            )
+            what = f"a message has {len(content)} bytes instead of {length}"
+            raise deviation(self.stage, what, (self.own, sender), (sender,))
         return content
 
 

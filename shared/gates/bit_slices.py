@@ -41,12 +41,9 @@ def difference_slices(
     `words_a`, `words_b`: which words of a row of either, equally many.
     """
     width = words_a.stop - words_a.start
-    shares = len(rows_a)
-    out = np.empty((shares, WORD_BITS * width, -(-len(pair_a) // WORD_BITS)), dtype=np.uint64)
-    for share in range(shares):
-        _slice_differences(
-            rows_a[share], rows_b[share], pair_a, pair_b, words_a.start, words_b.start, width, out[share]
-        )
+    out = np.empty((len(rows_a), WORD_BITS * width, -(-len(pair_a) // WORD_BITS)), dtype=np.uint64)
+    for a, b, slices in zip(rows_a, rows_b, out, strict=True):
+        _slice_differences(a, b, pair_a, pair_b, words_a.start, words_b.start, width, slices)
     return out
 
 

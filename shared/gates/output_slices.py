@@ -125,9 +125,8 @@ def _found(counts: _Counts, comparison: PairComparison, ones: Shared, shape: tup
         circuits += [at_most(count, exchange.limits, ones) for count in crosswise]
         first, second = (counts.straight[index[field]] for field in (exchange.first, exchange.second))
         circuits.append(_sum_less(crosswise, (first, second), ones))
-    earlier = [
-        tag for tag, (rule, _) in zip(counts.tags, comparison.other_rules, strict=True) if rule < comparison.own_place
-    ]
+    tags = zip(counts.tags, comparison.other_rules, strict=True)
+    earlier = [tag for tag, (rule, _) in tags if rule < comparison.own_place]
     if earlier:
         circuits.append(all_ones(np.stack(earlier, axis=1) ^ ones[:, :, None]))
     results = lockstep(circuits, all_of)

@@ -96,16 +96,13 @@ class AgreedWords:
         heard = [arithmetic.receive_bytes(party, 1) != _RIGHT for party in links]
         if not (fault or any(found) or any(heard)):
             return
-        others = links
         if any(found):
-            other = own.previous if found[0] else own.next
-            raise deviation(arithmetic.stage, f"{self._what} differ", (own, other), others)
+            raise deviation(arithmetic.stage, f"{self._what} differ", (own, links[0] if found[0] else links[1]), links)
         if fault:
-            raise deviation(arithmetic.stage, fault, others, others)
-        reporter = others[0] if heard[0] else others[1]
-        raise deviation(
-            arithmetic.stage, f"{self._what} are not as {reporter.title} has them,", (own, reporter), others
-        )
+            raise deviation(arithmetic.stage, fault, links, links)
+        reporter = links[0] if heard[0] else links[1]
+        what = f"{self._what} are not as {reporter.title} has them,"
+        raise deviation(arithmetic.stage, what, (own, reporter), links)
 
 
 _RIGHT, _WRONG = b"\x01", b"\x00"

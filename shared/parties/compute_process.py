@@ -6,6 +6,7 @@ import os
 import secrets
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Protocol
 
 from gemel.carole.engine.run.specified import plan_of
@@ -124,9 +125,7 @@ class ComputeProcess:
         calls.attend((), 0)
         members, identity, key = session.members, member.identity, SealingKey.load(member.folder.sealing)
         with joined_session(calls, session.own, session.terms, members, identity, key) as joined:
-            self._job(
-                joined, session, member, lambda stage, fraction: self._screen.progress(joined.channel, stage, fraction)
-            )
+            self._job(joined, session, member, partial(self._screen.progress, joined.channel))
         self._screen.ends(joined.channel, time.monotonic() - began)
 
 

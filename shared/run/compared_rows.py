@@ -52,9 +52,8 @@ class SetRows:
             self._newest = number, rows, self._part.digests(number)
         rows, digests = self._newest[1:]
         if number in self._largest and number not in self._present:
-            self._present[number] = presence_of_rows(
-                rows, self._part.words(number), shared_names(self.layout, self._names)
-            )
+            names = shared_names(self.layout, self._names)
+            self._present[number] = presence_of_rows(rows, self._part.words(number), names)
         return rows, digests
 
     @property
@@ -218,11 +217,10 @@ def _random_pairs(party: Party, contributions: Contributions, plan: LinkagePlan,
     """Levels of the pairs of the samples' rows that are in one group, and their agreement in the check field."""
     a, b = contributions
     rows_a, rows_b = a.sample, b.sample
-    pair_a, pair_b = pairs_of_groups(rows_a.shape[1], rows_b.shape[1], GROUPS)
+    rows_of_pairs = pairs_of_groups(rows_a.shape[1], rows_b.shape[1], GROUPS)
+    pair_a, pair_b = (rows.astype(np.int64) for rows in rows_of_pairs)
     comparison = comparison_of(plan, a.sample_layout, b.sample_layout, None)
-    return compare_pairs(
-        party, rows_a, rows_b, pair_a.astype(np.int64), pair_b.astype(np.int64), comparison, "chance", progress
-    )
+    return compare_pairs(party, rows_a, rows_b, pair_a, pair_b, comparison, "chance", progress)
 
 
 def _permuted(party: Party, rows: Shared) -> Shared:

@@ -112,12 +112,10 @@ class SharedFiles:
     def check(self, plan: LinkagePlan) -> None:
         """Raise PARAMETER for a plan that needs values counted across a file, or has no rules."""
         if not plan.rules or any(field.value_frequencies for field in plan.fields):
-            where, what = (
-                "blocking, fields.value_frequencies",
-                "mode shared compares inside blocks, and counts no values",
-            )
+            what = "mode shared compares inside blocks, and counts no values"
             remedy = "add a rule and remove value_frequencies, or link in mode open"
-            raise parameter(where, what, "no blocking rule, or value_frequencies", remedy)
+            got = "no blocking rule, or value_frequencies"
+            raise parameter("blocking, fields.value_frequencies", what, got, remedy)
 
     def pairs(self, context: RunContext, progress: StageProgress) -> SharedPairs:
         context.budget.take(OPENED_BYTES * len(self.opened.pairs.code), "the opened pairs", "block more finely")

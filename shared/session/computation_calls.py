@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
 from gemel.common.errors import ErrorCode, GemelError
@@ -70,11 +71,9 @@ class ComputationCalls:
         """Those chunks of one set of a contribution, of so many bytes by the layout, that have its first
         `requested_bytes`.
         """
+        asked = partial(computation_pb2.FetchSetRequest, session=self._session, side=side_to_wire(side), set=number)
         for index in range(chunk_count(requested_bytes)):
-            request = computation_pb2.FetchSetRequest(
-                session=self._session, side=side_to_wire(side), set=number, index=index
-            )
-            data = self._call(self._stub.FetchSet, request, CHUNK_SECONDS).data
+            data = self._call(self._stub.FetchSet, asked(index=index), CHUNK_SECONDS).data
             expected = chunk_size(index, total_bytes)
             if len(data) != expected:
                 what = f"chunk {index} of set {number} has {expected} bytes by the layout"
