@@ -54,11 +54,9 @@ def custodian_yaml(
     where it is known already.
     """
     # JSON is YAML, and quotes whatever could be read as something else.
-    records = (
-        _EXAMPLES.format(name=party.name, data=data)
-        if source is None
-        else "\n".join(f"  {kind}: {json.dumps(settings)}" for kind, settings in source.items())
-    )
+    records = _EXAMPLES.format(name=party.name, data=data)
+    if source is not None:
+        records = "\n".join(f"  {kind}: {json.dumps(settings)}" for kind, settings in source.items())
     return (
         _TEMPLATE.read_text(encoding="utf-8")
         .removesuffix("\n")

@@ -159,11 +159,8 @@ class CustodianService:
             carole = connection.stub(custody_pb2_grpc.CustodyStub)
             command = f"gemel {party.name} accept-restore"
             reader = LogReader(connection, keyring.identity, keyring.linker.identity, state, command)
-            context = StepContext(
-                *(party, configuration, keyring, state, Progress(), connection, carole, reader, self._stopping),
-                trust,
-                gate,
-            )
+            services = state, Progress(), connection, carole, reader
+            context = StepContext(party, configuration, keyring, *services, self._stopping, trust, gate)
             self._observation, count_step = observe(context, trust, lambda: self._thread.is_alive())
             agent = Agent(context, count_step)
             self._thread = threading.Thread(target=agent.run, name="agent", daemon=True)

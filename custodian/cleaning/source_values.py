@@ -57,10 +57,8 @@ def _joined(parts: list[pl.Series], order: DateOrder | None) -> pl.Series:
     joined = pl.concat_str(pl.all(), separator=" ", ignore_nulls=True)
     if order is not None and len(parts) == len(order):
         are_parts = pl.all_horizontal(pl.all().str.contains(_PART_OF_DATE).fill_null(value=True))
-        dated = pl.concat_str(
-            (pl.col(str(place)).fill_null("0000" if part == "y" else "0") for place, part in enumerate(order)),
-            separator=" ",
-        )
+        filled = [pl.col(str(place)).fill_null("0000" if part == "y" else "0") for place, part in enumerate(order)]
+        dated = pl.concat_str(filled, separator=" ")
         joined = pl.when(are_parts).then(dated).otherwise(joined)
     return table.select(pl.when(there).then(joined)).to_series()
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import secrets
+from dataclasses import replace
 
 import numpy as np
 import polars as pl
@@ -21,7 +22,7 @@ from gemel.common.keys.noise import NoiseKey
 from gemel.common.keys.suite import Suite
 from gemel.common.parties import Side
 from gemel.common.signatures.layout import MAX_ROWS
-from gemel.common.signatures.signature_sets import MISSING, FieldSignatures, SignatureSet, VariableCodes
+from gemel.common.signatures.signature_sets import MISSING, SignatureSet
 from gemel.common.specification import Specification
 from gemel.custodian.arrays import I32, I64, U64, Columns, Flags, Ints
 
@@ -125,10 +126,7 @@ def in_content_order(part: SignatureSet, rows: I64, last: Flags, drawing: Drawin
 
 def reordered(part: SignatureSet, order: I64) -> SignatureSet:
     """A set with its rows in another order."""
-    fields = {
-        name: FieldSignatures(field.bits, field.signatures, field.codes[order], field.content)
-        for name, field in part.fields.items()
-    }
+    fields = {name: replace(field, codes=field.codes[order]) for name, field in part.fields.items()}
     blocks = {name: keys[order] for name, keys in part.blocks.items()}
-    variables = {name: VariableCodes(coded.categories, coded.codes[order]) for name, coded in part.variables.items()}
-    return SignatureSet(part.rule, part.n_rows, fields, blocks, variables, part.interval)
+    variables = {name: replace(coded, codes=coded.codes[order]) for name, coded in part.variables.items()}
+    return replace(part, fields=fields, blocks=blocks, variables=variables)

@@ -149,12 +149,12 @@ def _best_of_block(
     evidence = model.evidence(its)
     found, _, looked_up = lookup.candidates(its, evidence, visits * n, maximum)
     seeds = looked_up[: _SEED_PAIRS * n]
+    ends = its.one[seeds], its.other[seeds]
     total, second = -np.inf, _no_claim(people.sizes, n, share)
     best: tuple[int, I64, F64] | None = None
     for candidate in found.tolist():
-        fit, assigned, margins = grow_assignment(
-            local, seeds, its.one[seeds], its.other[seeds], evidence, people.pair_of(candidate), binned, share
-        )
+        clear_of = people.pair_of(candidate)
+        fit, assigned, margins = grow_assignment(local, seeds, *ends, evidence, clear_of, binned, share)
         if fit > total:
             total, second, best = fit, max(total, second), (candidate, assigned, margins)
         else:

@@ -69,13 +69,8 @@ def open_decisions(context: StepContext, project: Project) -> Iterator[str]:
 
 
 def _is_above_limit(context: StepContext, project: Project) -> bool:
-    known = context.state.leakage(project.name)
-    return (
-        known is not None
-        and known.exceeds
-        and known.overridden_at is None
-        and known.specification_digest == project.specification_digest
-    )
+    known = context.state.leakage(project.name, project.specification_digest)
+    return known is not None and known.exceeds and known.overridden_at is None
 
 
 _LOOPBACK = re.compile(r"(127\.\d{1,3}\.\d{1,3}\.\d{1,3}|\[::1\]):\d{1,5}")
@@ -169,8 +164,8 @@ class OperatorService(operator_pb2_grpc.OperatorServicer):
 
     def Leakage(self, request: operator_pb2.LeakageRequest, context: Any) -> operator_pb2.LeakageResponse:  # noqa: N802
         project = self._known(request.project)
-        found = self._step_context.state.leakage(project.name)
-        if found is None or found.specification_digest != project.specification_digest:
+        found = self._step_context.state.leakage(project.name, project.specification_digest)
+        if found is None:
             raise GemelError(
                 ErrorCode.NOT_FOUND,
                 "the service has not measured what Carole could learn under this specification",
@@ -216,9 +211,8 @@ class OperatorService(operator_pb2_grpc.OperatorServicer):
         self, request: operator_pb2.DecideRestoredRequest, context: Any
     ) -> operator_pb2.DecideRestoredResponse:
         project = self._known(request.project)
-        status = decide_restored(
-            self._step_context, project, request.restoration, accept=request.accept, reason=request.reason[:1000]
-        )
+        reason = request.reason[:1000]
+        status = decide_restored(self._step_context, project, request.restoration, accept=request.accept, reason=reason)
         self._decided(project.name)
         return operator_pb2.DecideRestoredResponse(awaits=status.restore_awaits)
 

@@ -51,7 +51,7 @@ def check_custodian(party: Party, config: Path, specification: Path | None) -> C
     _check_records(checks, party, config, settings, specification)
     checks.run("memory", lambda: check_memory(settings.limits.memory_bytes))
     checks.run("disk", lambda: check_disks({"state": settings.state, "results": settings.results}))
-    checks.run("installation", lambda: "complete" if load_gate() else "")
+    checks.run("installation", lambda: "complete" if load_gate() is not None else "")
     return checks
 
 

@@ -135,9 +135,11 @@ class State:
 
     # Leakage
 
-    def leakage(self, project: str) -> Leakage | None:
+    def leakage(self, project: str, specification_digest: bytes) -> Leakage | None:
+        """What was measured under this specification, if anything."""
         with self._database.session() as session:
-            return session.get(Leakage, project)
+            known = session.get(Leakage, project)
+        return known if known is not None and known.specification_digest == specification_digest else None
 
     def keep_leakage(self, leakage: Leakage) -> Leakage:
         """Store a measurement in place of the project's former one; returns the stored row.

@@ -142,6 +142,5 @@ def _table(packed: bytes) -> pl.DataFrame:
             begin = end
         return pl.concat(parts, how="diagonal") if parts else pl.DataFrame(schema={_COLUMN: pl.String})
     except (pl.exceptions.PolarsError, ValueError):
-        raise GemelError(
-            ErrorCode.VAULT, "the pseudonym map is malformed", remedy="restore the state folder from its backup"
-        ) from None
+        remedy = "restore the state folder from its backup"
+        raise GemelError(ErrorCode.VAULT, "the pseudonym map is malformed", remedy=remedy) from None

@@ -133,13 +133,9 @@ def _begin(context: StepContext, task: Task, upload: Upload) -> contribution_pb2
 
 def _commit(context: StepContext, upload: Upload, content: Content) -> bool:
     """Commit the upload; false if Carole reports gaps."""
-    request = contribution_pb2.CommitUploadRequest(
-        project=upload.project,
-        upload=upload.id,
-        chunks=len(content.digests),
-        total_bytes=upload.total_bytes,
-        root=content.root,
-    )
+    sizes = {"chunks": len(content.digests), "total_bytes": upload.total_bytes}
+    about = {"project": upload.project, "upload": upload.id}
+    request = contribution_pb2.CommitUploadRequest(**about, **sizes, root=content.root)
     try:
         context.call(context.carole.CommitUpload, request, COMMIT_SECONDS)
     except GemelError as error:

@@ -39,8 +39,8 @@ def pass_gate(context: StepContext, task: Task, file: CleanedFile) -> None:
     """Measure cleaned records, and refuse to go on above the limit."""
     if context.gate is None or not task.spec.leakage.refuses(task.spec.mode):
         return
-    known = context.state.leakage(task.project)
-    if known is None or known.specification_digest != task.specification_digest or known.overridden_at is None:
+    known = context.state.leakage(task.project, task.specification_digest)
+    if known is None or known.overridden_at is None:
         # Measured at every attempt: the source may have been corrected in between.
         context.progress.update(task.project, "measuring what Carole could learn", 0.0)
         # The same records have the same verdict, however often it is tried, and no other party can foresee it.
@@ -128,9 +128,9 @@ def statement(
     context: StepContext, project: str, specification_digest: bytes
 ) -> contribution_pb2.LeakageStatement | None:
     """The measurement for Carole's audit log, if one was made."""
-    known = context.state.leakage(project)
-    if known is None or known.specification_digest != specification_digest:
+    known = context.state.leakage(project, specification_digest)
+    if known is None:
         return None
-    return contribution_pb2.LeakageStatement(
-        worst=known.worst, limit=known.limit, overridden=known.overridden_at is not None, reason=known.reason
-    )
+    overridden = known.overridden_at is not None
+    shares = {"worst": known.worst, "limit": known.limit}
+    return contribution_pb2.LeakageStatement(**shares, overridden=overridden, reason=known.reason)

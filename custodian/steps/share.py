@@ -168,10 +168,8 @@ def coarsened_variables(statistics: Mapping[str, Any], spec: Specification) -> d
         steps = {step_name(step): step for step in spec.coarsenings(name)}
         step = steps.get(str(item.get("coarsening"))) if isinstance(item, dict) else None
         if step is None or name in found:
-            raise malformed(
-                "a variable twice" if name in found else "another one",
-                "the result is coarsened in a way that the approved specification does not allow",
-            )
+            what = "the result is coarsened in a way that the approved specification does not allow"
+            raise malformed("a variable twice" if name in found else "another one", what)
         found[name] = step
     return found
 

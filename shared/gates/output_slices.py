@@ -101,10 +101,8 @@ class _Found:
 
 def _counts(pairs: SlicedPairs, comparison: PairComparison, ones: Shared, all_of: AllOf) -> _Counts:
     names = [field.name for field in comparison.shared]
-    two = [
-        (comparison.fields[exchange.first].name, comparison.fields[exchange.second].name)
-        for exchange in comparison.shared_exchanges
-    ]
+    fields = comparison.fields
+    two = [(fields[each.first].name, fields[each.second].name) for each in comparison.shared_exchanges]
     crossed = [each for first, second in two for each in ((first, second), (second, first))]
     circuits: list[Circuit[Shared]] = [counted(pairs.differences(name, name)) for name in names]
     circuits += [counted(pairs.differences(*each)) for each in crossed]
@@ -117,9 +115,8 @@ def _counts(pairs: SlicedPairs, comparison: PairComparison, ones: Shared, all_of
 
 
 def _found(counts: _Counts, comparison: PairComparison, ones: Shared, shape: tuple[int, int], all_of: AllOf) -> _Found:
-    circuits: list[Circuit[Shared]] = [
-        at_most(count, field.limits, ones) for field, count in zip(comparison.shared, counts.straight, strict=True)
-    ]
+    straight = zip(comparison.shared, counts.straight, strict=True)
+    circuits: list[Circuit[Shared]] = [at_most(count, field.limits, ones) for field, count in straight]
     index = {place: k for k, place in enumerate(comparison.shared_fields)}
     for exchange, crosswise in zip(comparison.shared_exchanges, counts.crosswise, strict=True):
         circuits += [at_most(count, exchange.limits, ones) for count in crosswise]

@@ -86,10 +86,8 @@ class AgreedWords:
         links = own.previous, own.next
         for party, tag in zip(links, tags, strict=True):
             arithmetic.send_bytes(party, tag)
-        found = [
-            not hmac.compare_digest(arithmetic.receive_bytes(party, TAG_BYTES), tag)
-            for party, tag in zip(links, tags, strict=True)
-        ]
+        theirs = [arithmetic.receive_bytes(party, TAG_BYTES) for party in links]
+        found = [not hmac.compare_digest(received, tag) for received, tag in zip(theirs, tags, strict=True)]
         # An output may be opened only where no honest party has found anything, so each waits for the others' word.
         for party in links:
             arithmetic.send_bytes(party, _WRONG if fault or any(found) else _RIGHT)

@@ -136,12 +136,8 @@ def take_part(joined: JoinedSession, offered: OfferedSession, member: Member, pr
     """This party's part of a computation; as `fetched_contribution` and `shared.run.job.assist`."""
     key = SealingKey.load(member.folder.sealing)
     progress("agree", 0.0)
-    contributions = [
-        fetched_contribution(
-            joined.calls, given, offered.spec, offered.epoch, member.members, offered.own, member.name, key
-        )
-        for given in offered.inputs
-    ]
+    about = offered.spec, offered.epoch, member.members, offered.own, member.name, key
+    contributions = [fetched_contribution(joined.calls, given, *about) for given in offered.inputs]
     by_side = {each.upload.side: each for each in contributions}
     if len(contributions) != len(Side) or len(by_side) != len(Side):
         what = "a contribution of Alice and one of Bob are compared"

@@ -123,18 +123,13 @@ class Led:
         part.
         """
         self._progress("name", 0.0)
-        for party in (ComputeParty.COORDINATOR, ComputeParty.STEWARD):
+        assistants = ComputeParty.COORDINATOR, ComputeParty.STEWARD
+        for party in assistants:
             self._party.channel.send(party, packed_places(places))
         agrees = _agreement(self._party, self._compared, places)
         own = _own_parts(self._compared, places, self._own)
-        received = {
-            party: [self._part(party, len(own[n])) for n, _ in enumerate(Side)]
-            for party in (ComputeParty.COORDINATOR, ComputeParty.STEWARD)
-        }
-        self.parts = {
-            side: (own[n], received[ComputeParty.COORDINATOR][n], received[ComputeParty.STEWARD][n])
-            for n, side in enumerate(Side)
-        }
+        first, second = ([self._part(party, len(part)) for part in own] for party in assistants)
+        self.parts = dict(zip(Side, zip(own, first, second, strict=True), strict=True))
         self._progress("name", 1.0)
         return agrees
 

@@ -42,12 +42,9 @@ class ComputationCalls:
 
     def attend(self, known: Collection[ComputeParty], wait_ms: int = WAIT_MS) -> frozenset[ComputeParty]:
         """Take part, until others than those `known` have joined, or for `wait_ms`; who has joined."""
-        request = computation_pb2.AttendSessionRequest(
-            session=self._session,
-            wait_ms=wait_ms,
-            present=[party_to_wire(each) for each in known],
-            process=self._process,
-        )
+        present = [party_to_wire(each) for each in known]
+        about = {"session": self._session, "process": self._process}
+        request = computation_pb2.AttendSessionRequest(**about, wait_ms=wait_ms, present=present)
         response = self._call(self._stub.AttendSession, request, CONTROL_SECONDS + wait_ms / 1000)
         return frozenset(party_from_wire(each) for each in response.present)
 
