@@ -11,8 +11,7 @@ from __future__ import annotations
 import secrets
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 import structlog
@@ -222,9 +221,7 @@ class Agent:
         try:
             task = Task.read(response)
             witness(context)
-            with self._observed(STEPS[response.kind], task) as note:
-                outcome = STEPS[response.kind](context, task)
-                note(outcome.value)
+            outcome = self._observed(STEPS[response.kind], task)
         except StoppedError:
             raise
         except GemelError as error:
@@ -236,21 +233,22 @@ class Agent:
         else:
             self._went_well(project, outcome)
 
-    @contextmanager
-    def _observed(self, step: Callable[..., Outcome], task: Task) -> Iterator[Callable[[str], None]]:
-        """A span and a measurement of a step; the block notes how it ended, if not with an error."""
-        name, ended, begin = step.__name__, ["error"], time.monotonic()
+    def _observed(self, step: Callable[[StepContext, Task], Outcome], task: Task) -> Outcome:
+        """Take a step, with a span and a measurement of it."""
+        name, ended, begin = step.__name__, "error", time.monotonic()
         span = begin_span(f"step {name}", run=task.run)
         if self._context.configuration.observability.label_projects:
             span.set_attribute("gemel.project", task.project)
         try:
-            yield lambda outcome: ended.__setitem__(0, outcome)
+            outcome = step(self._context, task)
+            ended = outcome.value
+            return outcome
         except Exception as error:
             fail_span(span, error)
             raise
         finally:
             span.end()
-            self._observe(name, ended[0], time.monotonic() - begin)
+            self._observe(name, ended, time.monotonic() - begin)
 
     def _went_well(self, project: str, outcome: Outcome) -> None:
         known = self._context.state.project(project)

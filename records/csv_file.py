@@ -156,7 +156,7 @@ def csv_batches(source: CsvSource, columns: Sequence[str] | None) -> Iterator[So
                 if plain.names:
                     header, lines, encoding = plain.names, plain.lines, "utf-8"
             with io.TextIOWrapper(file, encoding=encoding, errors="strict", newline="") as text:
-                yield from _strictly(text, path, source, columns, header, lines)
+                yield from _strictly(text, source, columns, header, lines)
     except UnicodeError:
         raise undecodable(path, source.encoding) from None
     except OSError as error:
@@ -164,14 +164,10 @@ def csv_batches(source: CsvSource, columns: Sequence[str] | None) -> Iterator[So
 
 
 def _strictly(
-    file: IO[str],
-    path: Path,
-    source: CsvSource,
-    selected: Sequence[str] | None,
-    header: Sequence[str] | None,
-    before: int,
+    file: IO[str], source: CsvSource, selected: Sequence[str] | None, header: Sequence[str] | None, before: int
 ) -> Iterator[SourceTable]:
     """The rest of a file and the line of each row, after so many lines; `header` if its first line is among these."""
+    path = source.path
     reader = csv.reader(lines_of(file, path, before), delimiter=source.separator, strict=True)
     try:
         if header is None:

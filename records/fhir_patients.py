@@ -8,10 +8,9 @@ are in docs/records.md; several given names, and several lines of an address, ha
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.records.sources import FhirSource
@@ -36,6 +35,7 @@ _COLUMNS = (
 _ELEMENTS = {"id": "id", "birth_date": "birthDate", "gender": "gender", "deceased_date": "deceasedDateTime"}
 """Columns that are elements of the patient's own."""
 Resource = Mapping[str, Any]
+Found = TypeVar("Found")
 
 
 class _MalformedError(Exception):
@@ -54,26 +54,24 @@ def fhir_batches(source: FhirSource, columns: Sequence[str] | None) -> Iterator[
 
 
 def _rows(path: Path, chosen: Sequence[str]) -> Iterator[tuple[int, list[str | None]]]:
-    for number, patient in _patients(path):
-        with _refusing_malformed(path, number):
-            row = _flattened(patient)
+    for number, row in _read(path, _flattened):
         yield number, [row.get(name) for name in chosen]
 
 
-@contextmanager
-def _refusing_malformed(path: Path, number: int) -> Iterator[None]:
-    try:
-        yield
-    except _MalformedError as error:
-        raise _refused(path, number, f"the element {error} is not as FHIR has it") from None
+def _read(path: Path, look: Callable[[Resource], Found]) -> Iterator[tuple[int, Found]]:
+    """What is looked for in each patient, and the number of its line."""
+    for number, patient in _patients(path):
+        try:
+            found = look(patient)
+        except _MalformedError as error:
+            raise _refused(path, number, f"the element {error} is not as FHIR has it") from None
+        yield number, found
 
 
 def _systems(path: Path) -> list[str]:
     """Systems of identifiers, in the order in which they occur."""
     found: dict[str, None] = {}
-    for number, patient in _patients(path):
-        with _refusing_malformed(path, number):
-            named = [_text(each, "system") for each in _objects(patient, "identifier")]
+    for number, named in _read(path, lambda one: [_text(each, "system") for each in _objects(one, "identifier")]):
         found |= dict.fromkeys(system for system in named if system)
         if len(found) > MAX_SYSTEMS:
             raise _refused(path, number, f"there are more than {MAX_SYSTEMS} systems of identifiers up to here")

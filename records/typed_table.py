@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import cast, get_args
 
 import polars as pl
 
@@ -20,11 +21,9 @@ from gemel.records.sources import Values
 
 
 def chosen_values(text: str) -> Values:
-    if text == "codes":
-        return "codes"
-    if text == "labels":
-        return "labels"
-    raise parameter("--values", "must be `codes` or `labels`", text)
+    if text not in get_args(Values):
+        raise parameter("--values", "must be `codes` or `labels`", text)
+    return cast(Values, text)
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.random import Generator
 from scipy.sparse import coo_matrix
 
 from gemel.common.signatures.category_tree import Partition, code_groups, ordered
@@ -82,7 +83,7 @@ class ReadField:
         return np.where(held < MAXIMUM, held, UNKNOWN)
 
 
-def by_cooccurrence(target: ReadField, read: Sequence[ReadField], rng: np.random.Generator) -> Recovery | None:
+def by_cooccurrence(target: ReadField, read: Sequence[ReadField], rng: Generator) -> Recovery | None:
     """Attack a field by means of the best read of the others; None where no other is read at all."""
     others = [field for field in read if field.name != target.name and (field.guesses != UNKNOWN).any()]
     if not others or not len(target.truth):

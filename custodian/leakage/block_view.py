@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.random import Generator
 
 from gemel.common.signatures.layout import WORD_BITS
 from gemel.common.signatures.signature_sets import FieldSignatures, SignatureSet
@@ -89,7 +90,7 @@ def attack_by_size(
     blocks: BlockView,
     public: PublicValues,
     truth: I64,
-    rng: np.random.Generator,
+    rng: Generator,
     per_class: int = 300,
     weights: Mapping[int, float] | None = None,
     records: I64 | None = None,

@@ -137,7 +137,7 @@ class PairLookup:
     """
 
     def __init__(self, clear: Fingerprints, theirs: I64, model: FingerprintModel) -> None:
-        self._model = model
+        self.model = model
         order = np.argsort(clear.similar, axis=0, kind="stable").T
         self._ranked = np.sort(clear.similar, axis=0).T.copy()
         self._binned = clear.binned()[order]
@@ -155,11 +155,11 @@ class PairLookup:
         first, last = np.zeros(n_seen, dtype=np.int64), np.full(n_seen, np.iinfo(np.int64).max)
         for each in range(n_fields):
             q = seen.similar[:, each].astype(np.float64)
-            apart = _DEVIATIONS / np.sqrt(self._model.bits[each]) / self._model.scale[each]
+            apart = _DEVIATIONS / np.sqrt(self.model.bits[each]) / self.model.scale[each]
             low = np.where(q == ABSENT, ABSENT, np.maximum(q - apart, -1.0))
             high = np.where(q == ABSENT, ABSENT, np.minimum(q + apart, np.nextafter(EQUAL, np.float32(0))))
             equal = q == EQUAL
-            low[equal], high[equal] = 2.0 * np.exp(_UNLIKELY / self._model.bits[each]) - 1.0, EQUAL
+            low[equal], high[equal] = 2.0 * np.exp(_UNLIKELY / self.model.bits[each]) - 1.0, EQUAL
             start = np.searchsorted(self._ranked[each], low.astype(np.float32), side="left")
             stop = np.searchsorted(self._ranked[each], high.astype(np.float32), side="right")
             fewer = stop - start < last - first

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
+from numpy.random import Generator
 from scipy.sparse import coo_matrix
 from scipy.sparse.csgraph import connected_components
 
@@ -180,13 +181,7 @@ def listed_alone(view: FieldView, public: PublicValues, listed: Flags, maximum: 
 
 
 def salts_attacked(
-    part: SignatureSet,
-    field: FieldSpec,
-    salt: pl.Series,
-    public: PublicValues,
-    truth: I64,
-    rng: np.random.Generator,
-    spread: int,
+    part: SignatureSet, field: FieldSpec, salt: pl.Series, public: PublicValues, truth: I64, rng: Generator, spread: int
 ) -> Iterator[Recovery]:
     """What is recovered of a salted field, each salt by itself and its salts joined.
 

@@ -17,6 +17,7 @@ from functools import partial
 from types import MappingProxyType
 
 import numpy as np
+from numpy.random import Generator
 from threadpoolctl import threadpool_limits
 
 from gemel.common.documents.result_warning import ResultWarning, result_warning
@@ -105,11 +106,7 @@ _COMMONEST = 400
 
 
 def in_samples(
-    columns: Columns,
-    spec: Specification,
-    keys: AssessmentKeys,
-    rng: np.random.Generator,
-    drawn: DrawnRecords | None = None,
+    columns: Columns, spec: Specification, keys: AssessmentKeys, rng: Generator, drawn: DrawnRecords | None = None
 ) -> Iterator[Finding]:
     """Findings in the samples of mode block_keyed, but of fields of fewer than `MIN_VALUES` values.
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import polars as pl
+from numpy.random import Generator
 from numpy.typing import NDArray
 
 from gemel.common.errors import GemelError
@@ -47,7 +48,7 @@ _NO_COUNTS = np.empty(0, dtype=np.int64)
 
 
 def by_register(
-    whole: RuleRows, spec: Specification, part: SignatureSet, order: I64, blocks: _Blocks, rng: np.random.Generator
+    whole: RuleRows, spec: Specification, part: SignatureSet, order: I64, blocks: _Blocks, rng: Generator
 ) -> Iterator[Finding]:
     """Findings of one rule, in under a second; `order` is which of the rows of `whole` each is, shape (n_sent,)."""
     rows = whole.rows[part.rule]
@@ -106,7 +107,7 @@ def _weights(block: I64, order: I64, drawn: Flags, records: I64, sizes: I64, row
     return np.where(drawn, (there / np.maximum(1, taken))[size_class[block[order]]], 0.0)
 
 
-def _of_every_size(blocks: I64, sizes: I64, rows: NDArray[np.generic], each: float, rng: np.random.Generator) -> I64:
+def _of_every_size(blocks: I64, sizes: I64, rows: NDArray[np.generic], each: float, rng: Generator) -> I64:
     """Blocks drawn from those given: of each class of `sizes` as many as have so many `rows`."""
     classes = size_class_of(sizes[blocks])
     chosen = []
@@ -116,7 +117,7 @@ def _of_every_size(blocks: I64, sizes: I64, rows: NDArray[np.generic], each: flo
     return np.concatenate(chosen)
 
 
-def _people(block: I64, attacked: I64, records: I64, n_blocks: int, rng: np.random.Generator) -> I64:
+def _people(block: I64, attacked: I64, records: I64, n_blocks: int, rng: Generator) -> I64:
     """Records of the fullest register, in an order that says nothing: whole blocks, those attacked among them."""
     its = np.zeros(n_blocks, dtype=bool)
     its[block[attacked]] = True
@@ -145,7 +146,7 @@ class _Blocks:
 
 
 def _of_file(
-    columns: Columns, spec: Specification, noise: NoiseKey, rng: np.random.Generator
+    columns: Columns, spec: Specification, noise: NoiseKey, rng: Generator
 ) -> tuple[RuleRows, dict[str, _Blocks]]:
     whole, blocks = rows_of_rules(columns, spec, noise), {}
     for rule in spec.keyed_rules:
@@ -174,7 +175,7 @@ def in_blocks(
     columns: Columns,
     spec: Specification,
     keys: AssessmentKeys,
-    rng: np.random.Generator,
+    rng: Generator,
     drawn: DrawnRecords | None = None,
     *,
     sizes_alone: bool = False,
@@ -221,7 +222,7 @@ def in_blocks(
         yield from by_register(whole, spec, part, used[order], those, rng)
 
 
-def _draw(text: pl.Series, real: Flags, rng: np.random.Generator) -> tuple[I64, dict[int, float]]:
+def _draw(text: pl.Series, real: Flags, rng: Generator) -> tuple[I64, dict[int, float]]:
     """Places of the rows of some whole blocks of every size, and the rows that are in blocks of each."""
     if not len(text):
         return np.empty(0, dtype=np.int64), {}

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import polars as pl
+from numpy.random import Generator
 from numpy.typing import NDArray
 
 from gemel.common.keys.noise import AssessmentKeys
@@ -39,20 +40,20 @@ def _counted(column: pl.Series) -> pl.DataFrame:
     return column.alias("value").drop_nulls().value_counts().sort("value")
 
 
-def public_values(column: pl.Series, field: FieldSpec, rng: np.random.Generator) -> PublicValues | None:
+def public_values(column: pl.Series, field: FieldSpec, rng: Generator) -> PublicValues | None:
     """The dictionary of a field: the file's own values, with counts redrawn; None if no row has a value."""
     return counted_values(_counted(column), field, rng)
 
 
 def dictionaries(
-    columns: Columns, spec: Specification, drawn: DrawnRecords | None, rng: np.random.Generator
+    columns: Columns, spec: Specification, drawn: DrawnRecords | None, rng: Generator
 ) -> dict[str, PublicValues | None]:
     """The dictionary of each field (`public_values`), of a file that is there or of one of which records are drawn."""
     own = {field.name: _counted(columns[field.name]) for field in spec.fields} if drawn is None else drawn.counts
     return {field.name: counted_values(own[field.name], field, rng) for field in spec.fields}
 
 
-def counted_values(counted: pl.DataFrame, field: FieldSpec, rng: np.random.Generator) -> PublicValues | None:
+def counted_values(counted: pl.DataFrame, field: FieldSpec, rng: Generator) -> PublicValues | None:
     """As `public_values`, of values, by value, and their counts."""
     counts = counted.get_column("count").to_numpy()
     redrawn = rng.poisson(counts) + 0.5
@@ -97,7 +98,7 @@ SALTED = 4000
 
 
 def field_by_field(
-    columns: Columns, spec: Specification, keys: AssessmentKeys, rng: np.random.Generator
+    columns: Columns, spec: Specification, keys: AssessmentKeys, rng: Generator
 ) -> Iterator[tuple[ReadField, list[Finding]]]:
     """Every field attacked by itself, where one key serves the whole file, or one salt of a field."""
     noise = keys.throw_away_noise("whole file")
@@ -143,7 +144,7 @@ def field_by_field(
 
 
 def coded(
-    spec: Specification, variables: Columns, keys: AssessmentKeys, rng: np.random.Generator
+    spec: Specification, variables: Columns, keys: AssessmentKeys, rng: Generator
 ) -> Iterator[tuple[ReadField, Recovery]]:
     """The variables' codes, and what their public margins disclose of them."""
     relabelling = Relabelling(spec.project, keys.throw_away_seed("codes"), encoding_digest(spec), 1)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.random import Generator
 
 from gemel.custodian.arrays import F64, I64, U8, Flags
 from gemel.custodian.leakage.fingerprint_model import FingerprintModel, PairLookup
@@ -75,7 +76,7 @@ def recognise(
     theirs: I64,
     model: FingerprintModel,
     share: float,
-    rng: np.random.Generator,
+    rng: Generator,
     efforts: tuple[tuple[int, int], ...] = EFFORTS,
 ) -> Claims:
     """Claim a person for each row of encoded blocks.
@@ -99,9 +100,9 @@ def recognise(
     doubtful = blocks.sizes > 1
     claimed_by: dict[int, tuple[float, int]] = {}
     settled = 0
-    for attempt, (visits, maximum) in enumerate(efforts):
+    for attempt, effort in enumerate(efforts):
         for block in np.flatnonzero(doubtful).tolist():
-            best = _best_of_block(blocks, people, block, lookup, model, seen, binned, share, visits, maximum)
+            best = _best_of_block(blocks, people, block, lookup, binned, share, effort)
             if best is None:
                 continue
             total, candidate, assigned, margins = best
@@ -127,18 +128,10 @@ def recognise(
 
 
 def _best_of_block(
-    blocks: _Blocks,
-    people: _Blocks,
-    block: int,
-    lookup: PairLookup,
-    model: FingerprintModel,
-    seen: Fingerprints,
-    binned: U8,
-    share: float,
-    visits: int,
-    maximum: int,
+    blocks: _Blocks, people: _Blocks, block: int, lookup: PairLookup, binned: U8, share: float, effort: tuple[int, int]
 ) -> tuple[float, int, I64, F64] | None:
     """The likeliest block in clear and its assignment: log posterior, block, person and margin of each row."""
+    (visits, maximum), seen = effort, blocks.pairs
     rows, pair_of = blocks.rows(block), blocks.pair_of(block)
     n = len(rows)
     pairs = pair_of[np.triu_indices(n, 1)]
@@ -146,7 +139,7 @@ def _best_of_block(
     its = Fingerprints(*np.triu_indices(n, 1), np.zeros(len(pairs), dtype=np.int64), seen.similar[pairs], times)
     local = np.zeros((n, n), dtype=np.int64)
     local[its.one, its.other] = local[its.other, its.one] = np.arange(len(pairs))
-    evidence = model.evidence(its)
+    evidence = lookup.model.evidence(its)
     found, _, looked_up = lookup.candidates(its, evidence, visits * n, maximum)
     seeds = looked_up[: _SEED_PAIRS * n]
     ends = its.one[seeds], its.other[seeds]
@@ -191,13 +184,13 @@ def judge(claims: Claims, truth: I64, weight: F64, block: I64) -> Recognition:
 class _Blocks:
     """The rows of each block, and where their pairs are."""
 
-    def __init__(self, pairs: Fingerprints, block: I64, rng: np.random.Generator) -> None:
+    def __init__(self, pairs: Fingerprints, block: I64, rng: Generator) -> None:
         order = np.argsort(block, kind="stable")
         order = order[block[order] >= 0]
         self.sizes = np.bincount(block[order], minlength=1)
         self._starts = np.cumsum(self.sizes) - self.sizes
         self._pairs = np.cumsum(self.sizes * (self.sizes - 1) // 2) - self.sizes * (self.sizes - 1) // 2
-        self._order, self._rng = order, rng
+        self.pairs, self._order, self._rng = pairs, order, rng
         self._drawn: dict[int, I64] = {}
 
     def _places(self, block: int) -> I64:

@@ -70,6 +70,10 @@ _FEW = 1_000_000
 """Identifiers that are compared themselves where their hashes are equal; of more the hashes are believed."""
 
 
+Stage = Callable[[str], AbstractContextManager[None]]
+"""Entered around a stage of the work, by its name."""
+
+
 @dataclass(frozen=True)
 class CleanedFile:
     """A custodian's records as they are signed, outside memory.
@@ -107,13 +111,7 @@ class CleanedFile:
 
 
 def read_into(
-    table: WorkingTable,
-    source: Source,
-    spec: Specification,
-    side: Side,
-    stage: Callable[[str], AbstractContextManager[None]],
-    *,
-    rows: int = ROWS_AT_ONCE,
+    table: WorkingTable, source: Source, spec: Specification, side: Side, stage: Stage, *, rows: int = ROWS_AT_ONCE
 ) -> CleanedFile:
     """Read the columns that a specification names from a custodian's source, and clean them, batch by batch.
 

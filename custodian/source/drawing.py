@@ -11,6 +11,7 @@ from functools import partial
 
 import numpy as np
 import polars as pl
+from numpy.random import Generator
 
 from gemel.common.signatures.intervals import interval_of
 from gemel.common.specification import BlockingRule, Specification
@@ -33,7 +34,7 @@ _AT_ONCE = 1 << 20
 _NO_KEY = np.uint64(0)
 
 
-def drawn_records(file: CleanedFile, spec: Specification, rng: np.random.Generator) -> DrawnRecords:
+def drawn_records(file: CleanedFile, spec: Specification, rng: Generator) -> DrawnRecords:
     """Draw from a file in mode block_keyed without padding, and without its decoys: they are as records."""
     table, names = file.records.table, [field.name for field in spec.fields]
     seed = int(rng.integers(2**63))

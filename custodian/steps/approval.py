@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 
 import structlog
 
@@ -19,7 +19,7 @@ from gemel.common.keys.epochs import approval_parts
 from gemel.common.keys.identity import SigningPurpose
 from gemel.common.keys.sealing import require_suite
 from gemel.custodian.cleaning.own_copies import copies_warnings
-from gemel.custodian.source.cleaned_file import CleanedFile, read_into
+from gemel.custodian.source.cleaned_file import CleanedFile, Stage, read_into
 from gemel.custodian.source.known_file import read_known_files
 from gemel.custodian.state.state_database import Project
 from gemel.custodian.steps.epochs import enter_epoch
@@ -115,9 +115,7 @@ def profile(context: StepContext, task: Task) -> None:
 
 
 @contextmanager
-def cleaned_records(
-    context: StepContext, task: Task, stage: Callable[[str], AbstractContextManager[None]]
-) -> Iterator[CleanedFile]:
+def cleaned_records(context: StepContext, task: Task, stage: Stage) -> Iterator[CleanedFile]:
     """The source's records, cleaned, outside memory; they are erased when the block ends."""
     memory = MemoryLimit(context.configuration.limits.memory_bytes)
 
