@@ -75,10 +75,7 @@ def read_as(path: Path, csv: CsvOptions = FOUND) -> str:
     """How a CSV file is read, for people; empty for UTF-8 with commas, and for any other kind."""
     if not is_text(path) or not path.is_file():
         return ""
-    source = file_source(path, csv)
-    if not csv_form.settings_of(source):
-        return ""
-    return f"{csv_form.read_as(source)}; --encoding and --separator override"
+    return csv_form.form_line(file_source(path, csv), in_service=False)
 
 
 def _kind(path: Path) -> str:

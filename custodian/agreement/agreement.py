@@ -238,7 +238,8 @@ class Agreement:
 
     @property
     def _own_offer(self) -> Offer:
-        return Offer(self.terms, self.side, self._identity.public.raw, self._ephemeral.public, self._half.part)
+        keys = self._identity.public.raw, self._ephemeral.public, self._half.part
+        return Offer(self.terms, self.side, *keys, self.suite)
 
     def _shared_transcript(self) -> Transcript:
         if self._transcript is None:

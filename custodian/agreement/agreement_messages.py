@@ -70,11 +70,7 @@ class Offer:
     identity: bytes
     ephemeral: bytes
     encapsulation: bytes
-
-    @property
-    def suite(self) -> Suite:
-        approved = len(self.ephemeral) == ALGORITHMS[Suite.APPROVED].curve_public_bytes
-        return Suite.APPROVED if approved else Suite.DEFAULT
+    suite: Suite = Suite.DEFAULT
 
     def signed(self, identity: Identity) -> bytes:
         keys = self.identity, self.ephemeral, self.encapsulation
@@ -111,7 +107,7 @@ def read_offer(message: bytes, sender: PublicIdentity, where: str, suite: Suite 
         raise _refused(where, "the message names another identity than the one that signed it")
     if len(half) != algorithms.part_bytes(side):
         raise _refused(where, "its part of ML-KEM has the length of the other side's", f"{len(half)} bytes")
-    return Offer(terms, side, identity, ephemeral, half)
+    return Offer(terms, side, identity, ephemeral, half, suite)
 
 
 def read_confirmation(message: bytes, sender: PublicIdentity, where: str, suite: Suite = Suite.DEFAULT) -> Confirmation:

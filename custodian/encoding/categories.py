@@ -76,13 +76,9 @@ def coded_variables(
 ) -> dict[str, VariableCodes]:
     """Codes of a file's rows in the given order, by variable, as the specification lists them."""
     relabelling = Relabelling.of(specification, seed, epoch)
-    return {
-        variable.name: relabelling.coded(
-            variables[variable.name][order], variable, specification.coarsenings(variable.name)
-        )
-        for variable in specification.variables
-        if variable.name in variables
-    }
+    held = {each.name: each for each in specification.variables if each.name in variables}
+    steps = {name: specification.coarsenings(name) for name in held}
+    return {name: relabelling.coded(variables[name][order], each, steps[name]) for name, each in held.items()}
 
 
 # Training records and a known joint distribution as keyed codes: the sets that come last in a contribution.

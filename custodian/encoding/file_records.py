@@ -32,11 +32,9 @@ class FileRecords(Protocol):
 
     def gathered(self, rows: Mapping[str, I64]) -> pl.DataFrame:
         """By column, the values of some records in the order given; of each column as many."""
-        ...
 
     def batches(self, names: Sequence[str]) -> Iterator[pl.DataFrame]:
         """Some columns of all records, some records at a time."""
-        ...
 
 
 class HeldRecords:
@@ -61,15 +59,12 @@ class WorkingTable(Protocol):
 
     def append(self, frame: pl.DataFrame, part: int = 0) -> None:
         """Add a batch: some rows, with the same columns as those before."""
-        ...
 
     def batches(self, columns: Sequence[str] | None = None, part: int | None = None) -> Iterator[pl.DataFrame]:
         """The batches of a part or of all, in the order in which they were added: some columns of theirs, or all."""
-        ...
 
     def erase(self) -> None:
         """Forget the rows; nothing of them can be read afterwards."""
-        ...
 
 
 MakeTable = Callable[[], WorkingTable]

@@ -21,10 +21,10 @@ from gemel.custodian.encoding.categories import Relabelling
 from gemel.custodian.encoding.columns import file_order
 from gemel.custodian.encoding.records import encode_records
 from gemel.custodian.leakage.across import ReadField, code_recovery
-from gemel.custodian.leakage.held_back import listed_alone, salts_attacked, without_undone_salts
+from gemel.custodian.leakage.held_back import MAX_VALUES, listed_alone, salts_attacked, without_undone_salts
 from gemel.custodian.leakage.recovery import UNKNOWN, Recovery, score
 from gemel.custodian.leakage.similarity_graph import similarity_graph_alignment
-from gemel.custodian.leakage.view import FieldView, PublicValues, frequency_alignment
+from gemel.custodian.leakage.view import PUBLIC_KEY, FieldView, PublicValues, frequency_alignment
 from gemel.custodian.leakage_report import Finding
 from gemel.custodian.tokens import tokenise
 
@@ -32,7 +32,6 @@ DICTIONARY = 6000
 """Public values of a field, the commonest ones."""
 PER_CLASS = 200
 """Rows drawn of every size of block and rule."""
-_PUBLIC_KEY = bytes(32)
 
 
 def _counted(column: pl.Series) -> pl.DataFrame:
@@ -62,7 +61,7 @@ def counted_values(counted: pl.DataFrame, field: FieldSpec, rng: Generator) -> P
 
 
 def _with_tokens(values: list[str], counts: NDArray[np.floating[Any]], field: FieldSpec) -> PublicValues | None:
-    some = tokenise(values, field.tokens, _PUBLIC_KEY).counts > 0 if values else np.empty(0, dtype=bool)
+    some = tokenise(values, field.tokens, PUBLIC_KEY).counts > 0 if values else np.empty(0, dtype=bool)
     kept = [value for value, has in zip(values, some, strict=True) if has]
     return PublicValues(kept, counts[some], field.tokens, similar_values(field)) if kept else None
 
@@ -91,8 +90,6 @@ def finding(found: Recovery, rule: str = "") -> Finding:
     return Finding(found.field, rule, found.attack, *shares, error=found.error)
 
 
-MAX_VALUES = 1500
-"""Values of a field attacked in open mode."""
 SALTED = 4000
 """Records drawn of a salted field, in whole salts: of a few salts alone, now and then one is read by luck."""
 

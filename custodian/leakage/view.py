@@ -102,7 +102,7 @@ def count_fit(counts: I64, expected: F64) -> F64:
 
 # What an attacker takes of a field from a census, a telephone book, or a file of her own: nothing here is secret.
 
-_PUBLIC_KEY = bytes(32)  # similarity does not depend on it
+PUBLIC_KEY = bytes(32)  # similarity does not depend on it
 
 
 class PublicValues:
@@ -132,7 +132,7 @@ class PublicValues:
         self.shares: F64 = numbers[order] / numbers.sum()
         self.tokenisation = tokenisation
         self.similar = similar
-        tokens = tokenise(self.values, tokenisation, _PUBLIC_KEY, similar)
+        tokens = tokenise(self.values, tokenisation, PUBLIC_KEY, similar)
         if (tokens.counts == 0).any():
             raise _refused("values that have tokens", f"{int((tokens.counts == 0).sum())} without")
         kinds, places = np.unique(tokens.codes, return_inverse=True)

@@ -80,14 +80,11 @@ def _measured(gate: Gate, file: CleanedFile, spec: Specification, keys: Assessme
     return gate(drawn.columns, spec, drawn.variables, keys, drawn)
 
 
-_FIELD = "field "
-
-
 def _of_what(verdict: Verdict) -> str:
     """What the limit is exceeded for, as it is kept: the field, or the attacker who recognises whole rows."""
     if verdict.attacker != PUBLIC:
         return ATTACKERS[verdict.attacker]
-    return "" if verdict.worst is None else f"{_FIELD}{verdict.worst.field}"
+    return "" if verdict.worst is None else f"field {verdict.worst.field}"
 
 
 def _unit(kept: str) -> str:

@@ -23,7 +23,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from importlib.metadata import version
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 import polars as pl
@@ -46,15 +45,13 @@ RESOLVED = "resolved.bin"
 _PROBABILITY = "link_probability"
 _ROW = {"row": pl.UInt32()}
 _VALUES = {_PROBABILITY: pl.Float64()}
-SCHEMAS: Mapping[str, Mapping[str, pl.DataType]] = MappingProxyType(
-    {
-        "links": {**_ROW, "link_id": pl.String(), **_VALUES},
-        "pairs": {**_ROW, "pair_id": pl.String(), **_VALUES, "linked": pl.Boolean()},
-        "copies": {**_ROW, "copy_id": pl.String()},
-        "entities": {**_ROW, "entity_id": pl.String()},
-        "draws": {**_ROW, "pair_id": pl.String(), "draw": pl.UInt32(), "link_probability": pl.Float64()},
-    }
-)
+SCHEMAS: Mapping[str, Mapping[str, pl.DataType]] = {
+    "links": {**_ROW, "link_id": pl.String(), **_VALUES},
+    "pairs": {**_ROW, "pair_id": pl.String(), **_VALUES, "linked": pl.Boolean()},
+    "copies": {**_ROW, "copy_id": pl.String()},
+    "entities": {**_ROW, "entity_id": pl.String()},
+    "draws": {**_ROW, "pair_id": pl.String(), "draw": pl.UInt32(), "link_probability": pl.Float64()},
+}
 _ID = r"^[0-9a-f]{16}$"
 
 

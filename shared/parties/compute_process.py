@@ -52,7 +52,6 @@ class Member(Protocol):
 
     def at_present(self) -> Member:
         """The same member, with the list of members as it is now."""
-        ...
 
 
 Job = Callable[[JoinedSession, OfferedSession, Member, Progress], object]
