@@ -146,15 +146,9 @@ class Agent:
         context, waiting = self._context, self._waiting()
         # The first request is answered at once, so that an operator sees whether Carole answers.
         seconds = self._patience(waiting) if context.progress.connected and not self._more else 0.0
-        request = custody_pb2.NextTaskRequest(
-            wait_ms=round(seconds * 1000),
-            waiting=waiting,
-            conditions=[
-                custody_pb2.ProjectCondition(project=name, condition=condition)
-                for name, condition in sorted(self._conditions.items())
-            ],
-            since=self._position,
-        )
+        request = custody_pb2.NextTaskRequest(wait_ms=round(seconds * 1000), waiting=waiting, since=self._position)
+        for name, condition in sorted(self._conditions.items()):
+            request.conditions.add(project=name, condition=condition)
         begin = time.monotonic()
         response = context.connection.call(context.carole.NextTask, request, deadline=CONTROL_SECONDS + seconds)
         if not context.progress.connected:

@@ -129,13 +129,10 @@ def _read(
     for other, magic in _MAGICS.items():
         # Not verified yet, and believed no further than this: whatever it is, nothing is agreed.
         if other is not suite and message.startswith(frame(magic)):
-            raise GemelError(
-                ErrorCode.WRONG_STATE,
-                "the other custodian's message is by another suite of algorithms than the specification names",
-                where=where,
-                remedy="nothing was agreed; compare the specification's digest with the other custodian, then let the "
-                "coordinator open a new epoch of the project (`gemel project new-epoch`)",
-            )
+            what = "the other custodian's message is by another suite of algorithms than the specification names"
+            remedy = "nothing was agreed; compare the specification's digest with the other custodian, then let the "
+            remedy += "coordinator open a new epoch of the project (`gemel project new-epoch`)"
+            raise GemelError(ErrorCode.WRONG_STATE, what, where=where, remedy=remedy)
     head = (Part.fixed("magic", len(_MAGICS[suite])), Part("kind", 1, 32), *TERMS_PARTS)
     try:
         parts = unframe(message, [*head, *signed_parts, Part.fixed("signature", SIGNATURE_BYTES)])

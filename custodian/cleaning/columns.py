@@ -193,17 +193,10 @@ def _clean_field(raw: pl.Series, spec: FieldSpec, side: Side) -> tuple[pl.Series
     coded += working.drop(working.coded())
     table = working.table
     cleaned = rows.join(table, on="raw", how="left", nulls_equal=True, maintain_order="left")["value"]
+    distinct = table["value"].n_unique() - int(table["value"].has_nulls())
+    dropped = {"blank": blank, "coded": coded, "unreadable": unreadable, "emptied": emptied}
     profile = FieldProfile(
-        field=spec.name,
-        kind=spec.kind,
-        column=spec.column_of(side),
-        rows=len(raw),
-        blank=blank,
-        coded=coded,
-        unreadable=unreadable,
-        emptied=emptied,
-        changed=changed,
-        distinct=table["value"].n_unique() - int(table["value"].has_nulls()),
+        spec.name, spec.kind, spec.column_of(side), len(raw), **dropped, changed=changed, distinct=distinct, tokens=None
     )
     return cleaned.alias(spec.name), profile, _token_counts(table, spec)
 

@@ -144,7 +144,7 @@ def _met(sets: Sequence[SignatureSet], field: str, classes: Classes, chosen: I64
 BLOCK_VALUES = 200
 """Values up to which a salt is attacked like a block."""
 MAX_VALUES = 1500
-"""Values of a salt attacked otherwise, the commonest."""
+"""Values of a salt attacked otherwise, and of a field in open mode, the commonest."""
 SALTS = 4
 """Salts of every size attacked at least: of a large one an attack reads nearly all or nearly nothing."""
 COMPANY = 6

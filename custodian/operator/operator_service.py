@@ -125,12 +125,9 @@ class OperatorService(operator_pb2_grpc.OperatorServicer):
     ) -> operator_pb2.SpecificationResponse:
         project = self._with_specification(request.project)
         spec = load_specification(project.specification, f"the specification of project {project.name}")
-        return operator_pb2.SpecificationResponse(
-            text=project.specification,
-            digest=project.specification_digest,
-            notes=[*epoch_notes(self._step_context, project), *specification_notes(spec)],
-            epoch=project.epoch,
-        )
+        text, digest = project.specification, project.specification_digest
+        notes = [*epoch_notes(self._step_context, project), *specification_notes(spec)]
+        return operator_pb2.SpecificationResponse(text=text, digest=digest, notes=notes, epoch=project.epoch)
 
     def Approve(  # noqa: N802
         self, request: operator_pb2.OperatorApproveRequest, context: Any
@@ -166,13 +163,10 @@ class OperatorService(operator_pb2_grpc.OperatorServicer):
         project = self._known(request.project)
         found = self._step_context.state.leakage(project.name, project.specification_digest)
         if found is None:
-            raise GemelError(
-                ErrorCode.NOT_FOUND,
-                "the service has not measured what Carole could learn under this specification",
-                where=f"project {project.name}",
-                remedy="it does so before it contributes, where the specification refuses above a limit; measure it"
-                f" yourself with {self._command('leakage')}",
-            )
+            what = "the service has not measured what Carole could learn under this specification"
+            remedy = "it does so before it contributes, where the specification refuses above a limit; measure it"
+            remedy += f" yourself with {self._command('leakage')}"
+            raise GemelError(ErrorCode.NOT_FOUND, what, where=f"project {project.name}", remedy=remedy)
         return operator_pb2.LeakageResponse(json=found.report, reason=found.reason)
 
     def Override(self, request: operator_pb2.OverrideRequest, context: Any) -> operator_pb2.OverrideResponse:  # noqa: N802

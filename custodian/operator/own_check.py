@@ -106,12 +106,10 @@ def _check_carole(checks: Checks, party: Party, config: Path, settings: Custodia
         if seconds is None:
             raise Note("Carole sends no time")
         if abs(seconds) > TOLERANCE_SECONDS:
-            raise GemelError(
-                ErrorCode.CERTIFICATE,
-                f"this machine's clock is {_duration(abs(seconds))} {'ahead of' if seconds > 0 else 'behind'} Carole's",
-                got=f"{utc_now():%Y-%m-%d %H:%M} UTC here",
-                remedy="set this clock by a time server; if it is right, tell Carole's operator",
-            )
+            off = f"{_duration(abs(seconds))} {'ahead of' if seconds > 0 else 'behind'}"
+            what, got = f"this machine's clock is {off} Carole's", f"{utc_now():%Y-%m-%d %H:%M} UTC here"
+            remedy = "set this clock by a time server; if it is right, tell Carole's operator"
+            raise GemelError(ErrorCode.CERTIFICATE, what, got=got, remedy=remedy)
         return "as Carole's"
 
     checks.run("address", reached)

@@ -41,14 +41,10 @@ def show_status(status: operator_pb2.StatusResponse, party: Party) -> None:
     table = FittingTable("project", "mode", "at Carole", "here", "rows", "links", header_style="bold")
     for project in status.projects:
         done = f" {project.fraction:.0%}" if project.fraction else ""
-        table.add_row(
-            project.project,
-            _mode(project.mode),
-            STATE_WORDS.get(project.state, "unknown"),
-            f"{project.stage or '-'}{done}",
-            f"{project.rows:,}" if project.rows else "-",
-            f"{project.links:,}" if project.results else "-",
-        )
+        state, here = STATE_WORDS.get(project.state, "unknown"), f"{project.stage or '-'}{done}"
+        rows = f"{project.rows:,}" if project.rows else "-"
+        links = f"{project.links:,}" if project.results else "-"
+        table.add_row(project.project, _mode(project.mode), state, here, rows, links)
     console.print(table)
     for project in status.projects:
         if project.blocking_error:

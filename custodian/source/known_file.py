@@ -196,13 +196,10 @@ def _read(paths: Sequence[Path], rule: str, file: KnownFile, spec: Specification
         return found
     if unread is not None:
         raise unread
-    raise GemelError(
-        ErrorCode.CONFIGURATION,
-        f"the specification names a file of {what} of this custodian by its SHA-256, {file.sha256}",
-        where=f"known_files, {option}",
-        got=f"{len(paths)} files, none with this digest" if paths else "no files",
-        remedy="add the path of that very file to `known_files`, or ask the coordinator which file is meant",
-    )
+    what = f"the specification names a file of {what} of this custodian by its SHA-256, {file.sha256}"
+    got = f"{len(paths)} files, none with this digest" if paths else "no files"
+    remedy = "add the path of that very file to `known_files`, or ask the coordinator which file is meant"
+    raise GemelError(ErrorCode.CONFIGURATION, what, where=f"known_files, {option}", got=got, remedy=remedy)
 
 
 def _digest(path: Path) -> str:

@@ -88,16 +88,12 @@ def send_decline(context: StepContext, project: Project) -> None:
     released.
     """
     context.state.uploads.erase_payloads(project.name)
-    reason = project.reason
-    request = custody_pb2.CustodyDeclineRequest(
-        project=project.name,
-        specification_digest=project.decided_digest,
-        reason=reason,
-        signature=CustodianDecline(project.name, project.decided_digest, reason).sign(context.keyring.identity),
-    )
+    digest, reason = project.decided_digest, project.reason
+    request = custody_pb2.CustodyDeclineRequest(project=project.name, specification_digest=digest, reason=reason)
+    request.signature = CustodianDecline(project.name, digest, reason).sign(context.keyring.identity)
     context.call(context.carole.Decline, request)
     context.state.update(project.name, stage=DECLINED, blocking_error="")
-    log.info("declined", project=project.name, digest=project.decided_digest.hex(), reason=reason)
+    log.info("declined", project=project.name, digest=digest.hex(), reason=reason)
 
 
 def profile(context: StepContext, task: Task) -> None:

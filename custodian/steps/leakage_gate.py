@@ -61,15 +61,12 @@ def pass_gate(context: StepContext, task: Task, file: CleanedFile) -> None:
         known = context.state.keep_leakage(known)
         log.info("leakage", project=task.project, worst=known.worst, limit=known.limit, exceeds=known.exceeds)
     if known.exceeds and known.overridden_at is None:
-        raise GemelError(
-            ErrorCode.LEAKAGE,
-            f"Carole could learn more of these records than the limit of {known.limit:.1%} allows",
-            where=f"project {task.project}, {known.field}",
-            got=f"{known.worst:.1%} {_unit(known.field)}",
-            remedy=f"see where with `gemel {context.party.name} leakage`, and ask the coordinator for another"
-            f" specification; or contribute nevertheless:"
-            f" `gemel {context.party.name} override {task.project} --reason ...`",
-        )
+        gemel, where = f"gemel {context.party.name}", f"project {task.project}, {known.field}"
+        what = f"Carole could learn more of these records than the limit of {known.limit:.1%} allows"
+        got = f"{known.worst:.1%} {_unit(known.field)}"
+        remedy = f"see where with `{gemel} leakage`, and ask the coordinator for another specification; or contribute"
+        remedy += f" nevertheless: `{gemel} override {task.project} --reason ...`"
+        raise GemelError(ErrorCode.LEAKAGE, what, where=where, got=got, remedy=remedy)
 
 
 def _measured(gate: Gate, file: CleanedFile, spec: Specification, keys: AssessmentKeys) -> LeakageReport:

@@ -214,11 +214,7 @@ def _report(context: StepContext, task: Task, seed: Seed, made: Canary) -> Outco
 
 
 def _send_report(context: StepContext, task: Task, seed: Seed, made: Canary) -> None:
-    request = custody_pb2.ReportKeysRequest(
-        project=task.project,
-        epoch=task.epoch,
-        key_check_value=key_check_value(seed, task.project, task.encoding_digest, task.epoch),
-        canary_digest=made.digest,
-        canary_parts=made.parts,
-    )
+    request = custody_pb2.ReportKeysRequest(project=task.project, epoch=task.epoch, canary_parts=made.parts)
+    request.key_check_value = key_check_value(seed, task.project, task.encoding_digest, task.epoch)
+    request.canary_digest = made.digest
     context.call(context.carole.ReportKeys, request)

@@ -133,13 +133,10 @@ def _recipient(step_context: StepContext, task: Task, transfer: Transfer) -> Mem
         found = members.in_role(Side(transfer.to).role)
         found = found if found.identity == step_context.keyring.peer else None
     if found is None:
-        raise GemelError(
-            ErrorCode.NOT_ADMITTED,
-            f"{transfer.recipient} is not in this custodian's membership list"
-            f"{'' if transfer.to_analyst else ' under the identity of `peer` in its configuration'}",
-            where=task.of_run,
-            remedy="get the current membership list, and compare its digest by phone",
-        )
+        what = f"{transfer.recipient} is not in this custodian's membership list"
+        what += "" if transfer.to_analyst else " under the identity of `peer` in its configuration"
+        remedy = "get the current membership list, and compare its digest by phone"
+        raise GemelError(ErrorCode.NOT_ADMITTED, what, where=task.of_run, remedy=remedy)
     require_sealing_keys(task.spec, (found,), task.of_run)
     return found
 

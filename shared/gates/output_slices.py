@@ -13,15 +13,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gemel.common.signatures.row_words import WORD_BITS, RowWords
 from gemel.shared.gates.bit_slices import difference_slices, slices_of
 from gemel.shared.gates.counting import AllOf, Circuit, all_ones, at_most, counted, less_than, lockstep
-from gemel.shared.gates.gates import Shared
+from gemel.shared.gates.gates import Pairs, Shared
 from gemel.shared.gates.output_bits import COUNTED, Exchange, PairComparison
-
-Pairs = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
