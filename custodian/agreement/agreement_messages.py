@@ -70,7 +70,7 @@ class Offer:
     identity: bytes
     ephemeral: bytes
     encapsulation: bytes
-    suite: Suite = Suite.DEFAULT
+    suite: Suite
 
     def signed(self, identity: Identity) -> bytes:
         keys = self.identity, self.ephemeral, self.encapsulation
