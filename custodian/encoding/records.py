@@ -192,8 +192,7 @@ class Encoding:
             for name, some in coded.items():
                 codes.setdefault(name, []).append(some)
         whole = {
-            name: VariableCodes(some[0].categories, np.concatenate([part.codes for part in some]))
-            for name, some in codes.items()
+            name: replace(some[0], codes=np.concatenate([one.codes for one in some])) for name, some in codes.items()
         }
         made = SignatureSet(CODES, records.n_rows, {}, {}, whole)
         if self.shuffle is not None:
