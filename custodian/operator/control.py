@@ -79,8 +79,10 @@ class Control:
             yield cls(connection, party)
 
     def status(self) -> operator_pb2.StatusResponse:
-        asked = operator_pb2.StatusRequest
-        pages = every_page(lambda after: self._call(self._stub.Status, asked(after=after)), "the custodian's projects")
+        pages = every_page(
+            lambda after: self._call(self._stub.Status, operator_pb2.StatusRequest(after=after)),
+            "the custodian's projects",
+        )
         status: operator_pb2.StatusResponse = next(pages)
         for response in pages:
             status.projects.extend(response.projects)
