@@ -171,7 +171,7 @@ class CustodianService:
             opened.callback(operator.stop, 1.0)
             self._observation.start()
             opened.callback(self._observation.stop)
-            self._connection = connection
+            self._context = context
             self._opened = opened.pop_all()
         self.party = party
 
@@ -195,7 +195,7 @@ class CustodianService:
         """End the agent's call and step, and close everything."""
         self._stopping.set()
         self._watch.stop()
-        self._connection.close()
+        self._context.connection.close()
         if self._thread.is_alive():
             self._thread.join(STOP_SECONDS)
         self._opened.close()
