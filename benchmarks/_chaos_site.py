@@ -30,10 +30,10 @@ from gemel.common.audit import AuditEntry
 from gemel.common.errors import GemelError
 from gemel.common.parties import Role, Side
 from gemel.common.pki.certificates import Validity
-from gemel.common.pki.provisioning import provision
 from gemel.coordinator.client.client_configuration import template as coordinator_yaml
 from gemel.coordinator.demonstration.people import TRUTH, two_files
 from gemel.coordinator.demonstration.people.insured import trait_variables, with_traits
+from gemel.coordinator.provisioning import provision
 from gemel.coordinator.rehearsal.processes import ServiceProcess, make_store
 from gemel.custodian.joining import custodian_yaml
 

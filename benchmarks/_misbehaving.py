@@ -27,10 +27,9 @@ from gemel.common.keys.check import key_check_value
 from gemel.common.keys.derivation import Seed
 from gemel.common.keys.identity import SigningPurpose
 from gemel.common.keys.identity_configuration import open_identity
-from gemel.common.parties import Role, Side
+from gemel.common.parties import PARTIES, Role, Side
 from gemel.common.pki.certificates import server_name
 from gemel.common.pki.folders import PartyFolder
-from gemel.common.pki.provisioning import PARTIES
 from gemel.common.rpc.access import OWN_PROTOCOL
 from gemel.common.rpc.client import Connection
 from gemel.common.rpc.tls import channel_credentials

@@ -26,9 +26,9 @@ from gemel.carole.engine.run.specified import plan_of
 from gemel.carole.evaluation.quality_estimate import Claim, Interval
 from gemel.common.signatures.signature_sets import FieldSignatures, SignatureSet
 from gemel.common.specification import LEVELS, load_specification
-from gemel.common.specification.text.writing import dump_specification
 from gemel.coordinator.demonstration.people import TRUTH, two_files
 from gemel.coordinator.draft.specification_draft import draft
+from gemel.coordinator.draft.specification_text import dump_specification
 
 BITS = 256
 SIZES = {"given_name": 120, "surname": 250, "born": 400, "town": 40, "street": 150, "sex": 2}

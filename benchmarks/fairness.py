@@ -23,9 +23,9 @@ from benchmarks._misbehaving import KINDS, make_project
 from gemel.carole.configuration import template
 from gemel.common.parties import Role
 from gemel.common.pki.certificates import server_name
-from gemel.common.pki.provisioning import provision
 from gemel.common.rpc.client import Connection
 from gemel.common.rpc.tls import channel_credentials
+from gemel.coordinator.provisioning import provision
 from gemel.coordinator.rehearsal.processes import make_store
 from gemel.protos.linkage.v1 import custody_pb2, custody_pb2_grpc
 

@@ -25,10 +25,10 @@ from gemel.common.parties import ComputeParty, Role
 from gemel.common.pki.certificates import Validity
 from gemel.common.pki.folders import PartyFolder
 from gemel.common.pki.members import Members
-from gemel.common.pki.provisioning import provision
 from gemel.common.rpc.client import Connection
 from gemel.common.rpc.status import SWITCH_SECONDS
 from gemel.common.rpc.tls import channel_credentials
+from gemel.coordinator.provisioning import provision
 from gemel.shared.session.computation_calls import ComputationCalls
 from gemel.shared.session.handshake import SessionTerms
 from gemel.shared.session.joined_session import JoinedSession, joined_session

@@ -30,10 +30,10 @@ from gemel.carole.engine.run.specified import plan_of
 from gemel.carole.fellegi_sunter.model import PatternCounts
 from gemel.common.keys.identity_configuration import open_identity
 from gemel.common.parties import Role, Side
-from gemel.common.pki.provisioning import Provisioned, provision
 from gemel.common.specification import Specification, read_specification, specification_digest
 from gemel.common.wire.row_handles import HANDLES, About, seal_row_handles
 from gemel.coordinator.demonstration.people import TRUTH, two_files
+from gemel.coordinator.provisioning import Provisioned, provision
 
 SPECIFICATION = REPOSITORY / "benchmarks" / "large.yaml"
 ERRORS = 0.2

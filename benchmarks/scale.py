@@ -28,10 +28,11 @@ from benchmarks._quality_programs import Limits, by_measured_peer
 from benchmarks.quality import PEER_PYTHON
 from gemel.carole.configuration import size_in_bytes
 from gemel.common.parties import Side
-from gemel.common.specification import Specification, dump_specification, read_specification
+from gemel.common.specification import Specification, read_specification
 from gemel.common.specification.model.defaults import Mode
 from gemel.coordinator.demonstration.people import IDENTIFIER, TRUTH, two_files
 from gemel.coordinator.draft.specification_draft import draft
+from gemel.coordinator.draft.specification_text import dump_specification
 from gemel.coordinator.estimate.estimate import CaroleLimits, estimate_of_files
 from gemel.coordinator.rehearsal.narration import Narrator
 from gemel.coordinator.rehearsal.output_folder import rehearse_into

@@ -24,7 +24,7 @@ from gemel.common.keys.wrapping_configuration import WrappingConfiguration
 from gemel.common.observability.settings import Observability, section
 from gemel.common.pki.list_pin import ListDigest, pin_line
 from gemel.common.processes import processors
-from gemel.common.rpc.fairness import MAX_WAITING, MAX_WORKING, MemberLimits
+from gemel.serving.fairness import MAX_WAITING, MAX_WORKING, MemberLimits
 
 TEMPLATE = """\
 # Carole, the linkage unit: the only service that listens on a network. Nothing secret belongs in this file.

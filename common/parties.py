@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import IntEnum, StrEnum
+from types import MappingProxyType
 
 
 class Role(StrEnum):
@@ -36,6 +38,18 @@ SIDE_OF_ROLE = {side.role: side for side in Side}
 CUSTODIANS = frozenset(SIDE_OF_ROLE)
 SERVERS = CUSTODIANS | {Role.LINKER}
 """Roles whose service is called: a custodian's by its own operator."""
+
+
+PARTIES: Mapping[str, Role] = MappingProxyType(
+    {
+        "alice": Role.CUSTODIAN_A,
+        "bob": Role.CUSTODIAN_B,
+        "carole": Role.LINKER,
+        "coordinator": Role.COORDINATOR,
+        "steward": Role.STEWARD,
+    }
+)
+"""The parties of a deployment by their usual names."""
 
 
 @dataclass(frozen=True)

@@ -62,8 +62,8 @@ def _check(app: typer.Typer, party: Party, default: Path) -> None:
         declared, and with the specification; memory, disk, and what the installation lacks. It ends with status 1 if
         one has failed. Records are read here and counted; Carole is called once.
         """
-        from gemel.common.terminal.check_lines import report
         from gemel.custodian.operator.own_check import check_custodian
+        from gemel.serving.check_lines import report
 
         report(check_custodian(party, config, specification), as_json=as_json)
 

@@ -21,16 +21,11 @@ from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.keys.identity_configuration import check_identity
 from gemel.common.keys.wrapping_configuration import check_wrapping
 from gemel.common.logging_setup import begin_log
-from gemel.common.observability.families import gauge, labelled, service_metrics
-from gemel.common.observability.machine_check import check_writable
-from gemel.common.observability.readiness import Readiness, Recent
-from gemel.common.observability.service_manager import ServiceManager
 from gemel.common.observability.tracing import begin_tracing
 from gemel.common.parties import Party, Role
 from gemel.common.pki.folders import PartyFolder
 from gemel.common.pki.list_pin import UNPINNED, ListPin
 from gemel.common.rpc.client import Connection
-from gemel.common.rpc.observation import Observation
 from gemel.common.rpc.trust import Trust, TrustWatch
 from gemel.common.versions import CUSTODIAN_STATE, WIRE
 from gemel.common.witnessing.log_reader import LogReader
@@ -46,6 +41,11 @@ from gemel.custodian.steps.leakage_gate import load_gate
 from gemel.custodian.steps.step_context import Progress, StepContext
 from gemel.protos.linkage.v1 import custody_pb2_grpc, project_pb2
 from gemel.records.registry import check_driver
+from gemel.serving.families import gauge, labelled, service_metrics
+from gemel.serving.machine_check import check_writable
+from gemel.serving.observation import Observation
+from gemel.serving.readiness import Readiness, Recent
+from gemel.serving.service_manager import ServiceManager
 
 # What the service shows of itself has nothing of a record or its source: states of projects, durations, certificates.
 

@@ -20,9 +20,9 @@ from typer.core import TyperCommand, TyperGroup
 
 from gemel.common.errors import ErrorCode, GemelError, code_of
 from gemel.common.missing_module import EXTRAS, missing_module
-from gemel.common.terminal.ended_in_order import WORDS, ended_in_order
 from gemel.common.terminal.output import error_document, json_awaited, print_json
 from gemel.common.versions import CLEANING_EDITION, CUSTODIAN_STATE, PROTOCOL, STORE, WIRE
+from gemel.ended_in_order import WORDS, ended_in_order
 
 
 class Subcommand(NamedTuple):

@@ -289,7 +289,7 @@ def renew_sealing(
     The key before it opens what was sealed to it until the next renewal; identity and certificate stay. A key of the
     suite `approved` is of ML-KEM-1024 and P-384, any other of ML-KEM-768 and X25519.
     """
-    from gemel.common.pki.sealing_renewal import renew_sealing_key
+    from gemel.party.own_keys import renew_sealing_key
 
     request = renew_sealing_key(folder, _identity(config, folder), cryptography)
     typer.echo(f"{folder / 'sealing.key'}: the new sealing key is\n  {request.sealing.fingerprint}")
@@ -306,7 +306,7 @@ def wrapping_key(
     The key never leaves it. What the file wrapping.key has wrapped can be read as long as that file is there.
     """
     from gemel.common.configuration import load_configuration
-    from gemel.common.keys.wrapping_configuration import WrappingSection, create_wrapping_key
+    from gemel.party.own_keys import WrappingSection, create_wrapping_key
 
     made = create_wrapping_key(load_configuration(config, WrappingSection).wrapping)
     typer.echo(f"Made the wrapping key {made}. Restart the service: it wraps by this key from then on.")
@@ -319,7 +319,7 @@ def identity(config: Annotated[Path, typer.Option(help="The configuration of a p
     The private key never leaves it. Enrol with `--config` then: the enrolment request is signed there.
     """
     from gemel.common.configuration import load_configuration
-    from gemel.common.keys.identity_configuration import IdentitySection, create_identity
+    from gemel.party.own_keys import IdentitySection, create_identity
 
     made = create_identity(load_configuration(config, IdentitySection).identity)
     typer.echo(f"Made the identity, to be read to the others over the phone:\n  {made.public.fingerprint}")
@@ -328,8 +328,9 @@ def identity(config: Annotated[Path, typer.Option(help="The configuration of a p
 def _identity(config: Path | None, folder: Path) -> Identity | None:
     """The identity that a configuration names on a token or in a vault; None if it is in the folder, or will be."""
     from gemel.common.configuration import load_configuration
-    from gemel.common.keys.identity_configuration import IdentitySection, open_identity
+    from gemel.common.keys.identity_configuration import open_identity
     from gemel.common.pki.folders import PartyFolder
+    from gemel.party.own_keys import IdentitySection
 
     configured = None if config is None else load_configuration(config, IdentitySection).identity
     return None if configured is None else open_identity(configured, PartyFolder(folder).identity)

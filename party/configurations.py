@@ -11,9 +11,8 @@ from pathlib import Path
 from types import ModuleType
 
 from gemel.common.keys.identity import in_groups
-from gemel.common.parties import Role
+from gemel.common.parties import PARTIES, Role
 from gemel.common.pki.folders import PartyFolder
-from gemel.common.pki.provisioning import PARTIES
 from gemel.party.membership_file import Membership
 from gemel.records.sources import Source
 

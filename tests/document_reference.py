@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from gemel.common.documents.disclosure_measures import MEASURES
-from gemel.common.documents.reference import DOCUMENTS, document_schema
-from gemel.common.documents.warning_codes import BY_SUBJECT
+from gemel.common.documents.warning_codes import SUBJECTS, WARNING_CODES
+from gemel.coordinator.reports.document_schemas import DOCUMENTS, document_schema
 
 
 def reference() -> str:
@@ -68,7 +68,11 @@ def warnings_tables() -> str:
     """The tables of warnings in docs/documents.md."""
     head = "| code | severity | meaning | what to do |\n|---|---|---|---|\n"
     return "\n".join(
-        f"### {subject}\n\n{head}"
-        + "".join(f"| `{each.code}` | {each.severity} | {each.meaning} | {each.remedy or '-'} |\n" for each in entries)
-        for subject, entries in BY_SUBJECT.items()
+        f"### {heading}\n\n{head}"
+        + "".join(
+            f"| `{each.code}` | {each.severity} | {each.meaning} | {each.remedy or '-'} |\n"
+            for each in WARNING_CODES.values()
+            if each.subject == subject
+        )
+        for subject, heading in SUBJECTS.items()
     )

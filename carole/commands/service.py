@@ -220,7 +220,7 @@ def check(config: Config = Path("carole.yaml"), as_json: Json = False) -> None:
     `notify` are read and nothing is sent; `gemel carole try-notify` does. It ends with status 1 if one has failed.
     """
     from gemel.carole.service.own_check import check_carole
-    from gemel.common.terminal.check_lines import report
+    from gemel.serving.check_lines import report
 
     report(check_carole(config), as_json=as_json)
 

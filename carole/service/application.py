@@ -31,16 +31,12 @@ from gemel.common.keys.identity_configuration import check_identity, open_identi
 from gemel.common.keys.vault import Vault
 from gemel.common.keys.wrapping_configuration import check_wrapping, open_wrapper
 from gemel.common.logging_setup import begin_log, log
-from gemel.common.observability.readiness import Readiness
-from gemel.common.observability.service_manager import ServiceManager
 from gemel.common.observability.settings import Observability
 from gemel.common.observability.tracing import begin_tracing
 from gemel.common.parties import Role
 from gemel.common.pki.folders import PartyFolder
 from gemel.common.pki.list_pin import ListPin
 from gemel.common.pki.reader import check_own
-from gemel.common.rpc.observation import Observation
-from gemel.common.rpc.server import RunningServer, ServerSettings, Service, start_server
 from gemel.common.rpc.status import SWITCH_SECONDS
 from gemel.common.rpc.trust import Trust, TrustWatch
 from gemel.common.versions import STORE, WIRE
@@ -53,6 +49,10 @@ from gemel.protos.linkage.v1 import (
     stewardship_pb2_grpc,
     variables_pb2_grpc,
 )
+from gemel.serving.observation import Observation
+from gemel.serving.readiness import Readiness
+from gemel.serving.server import RunningServer, ServerSettings, Service, start_server
+from gemel.serving.service_manager import ServiceManager
 
 # What Carole shows of herself: her checks, her metrics, the record of her calls.
 
@@ -103,7 +103,7 @@ MAX_REMEMBERED = 1000
 
 
 class Denials:
-    """Called with every denied call; see `common.rpc.server.Denied`."""
+    """Called with every denied call; see `serving.server.Denied`."""
 
     def __init__(self, store: Store) -> None:
         self._store = store

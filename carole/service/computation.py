@@ -1,7 +1,7 @@
 """Carole's service for the three parties of a computation in mode shared: her worker, the coordinator, a steward.
 
 It hands out sessions, and sets of the contributions to those in a session, and passes messages on. All but
-`OpenSession` and `FetchSet` is answered on the event loop, from memory (`common.rpc.fairness.IN_LOOP`).
+`OpenSession` and `FetchSet` is answered on the event loop, from memory (`serving.fairness.IN_LOOP`).
 """
 
 from __future__ import annotations
@@ -24,8 +24,6 @@ from gemel.common.errors import ErrorCode, GemelError, parameter
 from gemel.common.logging_setup import log
 from gemel.common.parties import ComputeParty, Side
 from gemel.common.pki.members import compute_members
-from gemel.common.rpc.dispatch import run_in_loop
-from gemel.common.rpc.server import caller
 from gemel.common.rpc.status import MAX_MESSAGE_BYTES
 from gemel.common.rpc.trust import Trust
 from gemel.common.signatures.layout import CODES, KNOWN
@@ -35,6 +33,8 @@ from gemel.common.wire.manifest import Manifest, manifest_to_wire
 from gemel.common.wire.parties import party_from_wire, party_to_wire, side_from_wire
 from gemel.protos.linkage.v1 import computation_pb2 as pb
 from gemel.protos.linkage.v1 import computation_pb2_grpc
+from gemel.serving.dispatch import run_in_loop
+from gemel.serving.server import caller
 from gemel.shared.session.handshake import SESSION_BYTES
 from gemel.shared.session.message_relay import MessagePart
 

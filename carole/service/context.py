@@ -28,9 +28,9 @@ from gemel.common.parties import Side
 from gemel.common.pki.certified_names import PinnedKey
 from gemel.common.pki.ending import EndingCertificate
 from gemel.common.pki.members import Member, Members
-from gemel.common.rpc.dispatch import may_wait
 from gemel.common.specification import Specification, load_specification
 from gemel.protos.linkage.v1 import custody_pb2, project_pb2
+from gemel.serving.dispatch import may_wait
 
 # What the custodians' services report of themselves: when they last called, and why a project does not go on there.
 

@@ -25,16 +25,16 @@ from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.keys.epochs import verify_new_epoch
 from gemel.common.parties import Role
 from gemel.common.pki.members import Member, compute_members
-from gemel.common.pki.sealing_renewal import require_sealing_keys
-from gemel.common.rpc.call_recorder import request_of
+from gemel.common.pki.sealing_suites import require_sealing_keys
 from gemel.common.rpc.certificate_endings import endings_to_wire
-from gemel.common.rpc.dispatch import may_wait
 from gemel.common.rpc.pages import page
-from gemel.common.rpc.server import caller
 from gemel.common.rpc.trust import Trust
 from gemel.common.specification import Specification, encoding_digest, load_specification, specification_digest
 from gemel.protos.linkage.v1 import coordination_pb2 as pb
 from gemel.protos.linkage.v1 import coordination_pb2_grpc, project_pb2
+from gemel.serving.call_recorder import request_of
+from gemel.serving.dispatch import may_wait
+from gemel.serving.server import caller
 
 MAX_SPECIFICATION_BYTES = 256 << 10
 

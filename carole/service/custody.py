@@ -27,7 +27,6 @@ from gemel.common.keys.check import CANARY_BYTES, CHECK_BYTES
 from gemel.common.parties import SIDE_OF_ROLE, Side
 from gemel.common.pki.members import Member
 from gemel.common.rpc.certificate_endings import endings_to_wire
-from gemel.common.rpc.server import caller
 from gemel.common.rpc.trust import Trust
 from gemel.common.specification import Specification
 from gemel.common.specification.model.granted_variables import Transfer
@@ -36,6 +35,7 @@ from gemel.common.wire.manifest import Manifest, manifest_from_wire
 from gemel.common.wire.parties import side_to_wire
 from gemel.protos.linkage.v1 import contribution_pb2, custody_pb2_grpc, variables_pb2
 from gemel.protos.linkage.v1 import custody_pb2 as pb
+from gemel.serving.server import caller
 
 # What custodians state of their files: in the audit log with their approvals, and compared with what they send.
 

@@ -27,7 +27,6 @@ from gemel.common.keys.identity import Identity
 from gemel.common.parties import SIDE_OF_ROLE, Role, Side
 from gemel.common.pki.members import Member
 from gemel.common.rpc.pages import page
-from gemel.common.rpc.server import caller
 from gemel.common.rpc.trust import Trust
 from gemel.common.specification.model.granted_variables import Transfer
 from gemel.common.wire.checkpoints import checkpoint_from_wire, checkpoint_to_wire
@@ -43,6 +42,7 @@ from gemel.protos.linkage.v1 import (
     variables_pb2,
     variables_pb2_grpc,
 )
+from gemel.serving.server import caller
 
 log = structlog.get_logger()
 

@@ -11,13 +11,13 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from gemel.carole.configuration import CaroleConfiguration, load_carole
 from gemel.common.errors import ErrorCode, GemelError
-from gemel.common.observability.readiness import State
 from gemel.common.observability.settings import host_and_port
 from gemel.common.parties import Role
 from gemel.common.pki.folders import PartyFolder
 from gemel.common.pki.list_pin import UNPINNED, ListPin
 from gemel.common.rpc.client import Connection
 from gemel.common.rpc.tls import channel_credentials
+from gemel.serving.readiness import State
 
 # Carole's own service, as her worker calls it: over loopback, with her own certificate.
 

@@ -1,4 +1,4 @@
-"""Every metric of Carole's own, by name. Calls are counted by `common.rpc.observation`.
+"""Every metric of Carole's own, by name. Calls are counted by `serving.observation`.
 
 What her store holds is read from it when the page is requested, at most once in `REMEMBERED_SECONDS`, so that a scrape
 costs one transaction and many cost no more. While the database does not answer, `gemel_store_up` is 0 and the metrics
@@ -16,11 +16,11 @@ from prometheus_client.registry import Collector
 from gemel.carole.projects.project import RunState
 from gemel.carole.store.monitoring import Figures, LastRun, Monitoring
 from gemel.common.errors import GemelError
-from gemel.common.observability.families import ENDING, days_left, gauge, labelled, service_metrics
-from gemel.common.observability.readiness import Readiness, Recent
 from gemel.common.pki.checks import utc_now
 from gemel.common.pki.ending import urgency
 from gemel.common.rpc.trust import Trust
+from gemel.serving.families import ENDING, days_left, gauge, labelled, service_metrics
+from gemel.serving.readiness import Readiness, Recent
 
 REMEMBERED_SECONDS = 5.0
 

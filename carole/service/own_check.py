@@ -15,7 +15,6 @@ from gemel.common.errors import ErrorCode, file_error
 from gemel.common.keys.identity_configuration import open_identity
 from gemel.common.keys.sealing_key import SealingKey
 from gemel.common.keys.wrapping_configuration import open_wrapper
-from gemel.common.observability.machine_check import check_disks, check_memory
 from gemel.common.observability.settings import host_and_port
 from gemel.common.parties import Role
 from gemel.common.pki.certificates import load_certificate
@@ -24,7 +23,8 @@ from gemel.common.pki.list_pin import ListPin
 from gemel.common.pki.reader import check_own
 from gemel.common.rpc.tls import TlsFiles
 from gemel.common.rpc.trust import Trust
-from gemel.common.terminal.check_lines import Checks, Note
+from gemel.serving.check_lines import Checks, Note
+from gemel.serving.machine_check import check_disks, check_memory
 
 
 def check_carole(config: Path) -> Checks:

@@ -21,12 +21,12 @@ from gemel.common.parties import Role
 from gemel.common.pki.members import Member, Members
 from gemel.common.rpc.certificate_endings import endings_to_wire
 from gemel.common.rpc.pages import page
-from gemel.common.rpc.server import caller
 from gemel.common.rpc.trust import Trust
 from gemel.common.specification import load_specification
 from gemel.common.wire.checkpoints import checkpoint_to_wire
 from gemel.protos.linkage.v1 import coordination_pb2, stewardship_pb2_grpc
 from gemel.protos.linkage.v1 import stewardship_pb2 as pb
+from gemel.serving.server import caller
 
 # The stewards of the membership list, and whether they are as many as a specification requires.
 

@@ -39,7 +39,7 @@ from gemel.common.periodic import Periodic
 from gemel.common.pki.folders import PartyFolder
 from gemel.common.pki.list_pin import UNPINNED, ListPin
 from gemel.common.pki.reader import Reader
-from gemel.common.pki.sealing_renewal import require_sealing_keys
+from gemel.common.pki.sealing_suites import require_sealing_keys
 from gemel.common.processes import end_with_parent
 from gemel.common.rpc.status import for_others, passes
 from gemel.common.specification import load_specification

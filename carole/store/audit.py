@@ -18,10 +18,11 @@ from sqlalchemy import Connection, Row, delete, func, insert, select
 
 from gemel.carole.projects.operations.outcome import Entry
 from gemel.carole.projects.transitions import SYSTEM, Action
+from gemel.carole.store import log_tree
 from gemel.carole.store.database import Database, count, counter
 from gemel.carole.store.payloads.encrypted_payloads import Clock
 from gemel.carole.store.tables import audit, audit_checkpoints, audit_nodes, audit_witnesses, meta
-from gemel.common.audit import AuditEntry, Checkpoint, merkle
+from gemel.common.audit import AuditEntry, Checkpoint
 from gemel.common.audit.checkpoint import LARGEST
 from gemel.common.audit.entry import canonical, new_salt
 from gemel.common.audit.signed_note import NoteLine
@@ -37,7 +38,7 @@ def append(connection: Connection, at: int, project: str, entries: Iterable[Entr
         values = {"sequence": entry.sequence, "at": at, "project": project, "actor": entry.actor}
         values |= {"action": entry.action, "details": text, "salt": entry.salt}
         connection.execute(insert(audit).values(values))
-        made = merkle.completed(entry.sequence - 1, entry.leaf, partial(node, connection))
+        made = log_tree.completed(entry.sequence - 1, entry.leaf, partial(node, connection))
         connection.execute(
             insert(audit_nodes), [{"height": height, "position": place, "hash": value} for height, place, value in made]
         )
@@ -61,7 +62,7 @@ def seal(connection: Connection, identity: Identity, clock: Clock) -> None:
 
 
 def _checkpoint(connection: Connection, identity: Identity, clock: Clock, log: str, size: int) -> None:
-    root = merkle.root(size, partial(node, connection))
+    root = log_tree.root(size, partial(node, connection))
     signed = Checkpoint.sign(identity, log, size, root, clock())
     values = {"size": size, "log": log, "root": root, "at": signed.at, "signature": signed.signature}
     connection.execute(insert(audit_checkpoints).values(values))
@@ -165,7 +166,7 @@ class Log:
                 got = f"{shown.size} entries, and {size} were seen"
                 remedy = "keep the checkpoint as evidence and contact Carole's operator"
                 raise GemelError(ErrorCode.AUDIT, what, where="audit log", got=got, remedy=remedy)
-            return shown, merkle.consistency_proof(size, shown.size, partial(node, connection))
+            return shown, log_tree.consistency_proof(size, shown.size, partial(node, connection))
 
     def note(self, member: str, seen: Checkpoint, countersignature: bytes, cosigned: NoteLine) -> None:
         """Store the checkpoint a member has accepted, unless a later one is stored. All signatures are verified.
@@ -177,7 +178,7 @@ class Log:
         if former is not None and former[0].size >= seen.size:
             return  # no transaction that writes for what changes nothing
         with self._database.write() as connection:
-            if seen.root != merkle.root(seen.size, partial(node, connection)):
+            if seen.root != log_tree.root(seen.size, partial(node, connection)):
                 return
             which = audit_witnesses.c.member == member
             stored = connection.scalar(select(audit_witnesses.c.size).where(which))
@@ -248,7 +249,7 @@ class Log:
             for row in connection.execute(query.where(audit.c.sequence <= size).order_by(audit.c.sequence.desc())):
                 entry = entry_of(row)
                 if entry.details["run"] == run:
-                    path = merkle.inclusion_proof(entry.sequence - 1, size, partial(node, connection))
+                    path = log_tree.inclusion_proof(entry.sequence - 1, size, partial(node, connection))
                     return entry, path
         return None
 
@@ -264,7 +265,7 @@ class Log:
             if not 0 <= old <= new <= last(connection):
                 what = "the audit log has fewer entries"
                 raise GemelError(ErrorCode.AUDIT, what, where="audit log", got=f"{old} and {new}")
-            return merkle.consistency_proof(old, new, partial(node, connection))
+            return log_tree.consistency_proof(old, new, partial(node, connection))
 
     def proven(
         self, project: str | None, after: int, maximum: int
@@ -277,7 +278,7 @@ class Log:
             shown = newest(connection)
             found = [entry_of(row) for row in connection.execute(query)]
             return shown, [
-                (entry, merkle.inclusion_proof(entry.sequence - 1, shown.size, partial(node, connection)))
+                (entry, log_tree.inclusion_proof(entry.sequence - 1, shown.size, partial(node, connection)))
                 for entry in found
             ]
 

@@ -15,9 +15,11 @@ from typing import Any
 
 from sqlalchemy import Connection, func, inspect, select
 
+from gemel.carole.store import log_tree
 from gemel.carole.store.audit import checkpoint_of, entry_of, last, newest, node
+from gemel.carole.store.log_tree import Tree
 from gemel.carole.store.tables import audit, audit_checkpoints, audit_nodes, meta, projects
-from gemel.common.audit import Checkpoint, Tree, merkle
+from gemel.common.audit import Checkpoint
 from gemel.common.errors import GemelError, parameter
 from gemel.common.keys.identity import Identity, PublicIdentity
 
@@ -177,7 +179,7 @@ def exported(connection: Connection, identity: Identity, project: str | None, si
     yield {
         "checkpoint": shown.noted(identity).to_text(),
         "since": since,
-        "continues": [part.hex() for part in merkle.consistency_proof(since, shown.size, hash_of)],
+        "continues": [part.hex() for part in log_tree.consistency_proof(since, shown.size, hash_of)],
     }
     query = select(audit).where(audit.c.sequence <= shown.size).order_by(audit.c.sequence)
     if project is not None:
@@ -192,5 +194,5 @@ def exported(connection: Connection, identity: Identity, project: str | None, si
             "action": entry.action,
             "details": entry.text,
             "salt": entry.salt.hex(),
-            "included": [part.hex() for part in merkle.inclusion_proof(entry.sequence - 1, shown.size, hash_of)],
+            "included": [part.hex() for part in log_tree.inclusion_proof(entry.sequence - 1, shown.size, hash_of)],
         }

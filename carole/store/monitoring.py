@@ -34,7 +34,7 @@ from gemel.carole.store.tables import (
     uploads,
 )
 from gemel.carole.store.tenure import not_held
-from gemel.common.observability.machine_check import check_writable
+from gemel.serving.machine_check import check_writable
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from gemel.carole.projects.operations.release import decide_restore
 from gemel.carole.projects.project import Project, RestoreDecision
 from gemel.carole.projects.restoration import concerns
 from gemel.carole.projects.transitions import SYSTEM, Action
-from gemel.carole.store import audit
+from gemel.carole.store import audit, log_tree
 from gemel.carole.store.changes import Part
 from gemel.carole.store.database import set_number
 from gemel.carole.store.payloads.blobs import Blobs
@@ -29,7 +29,7 @@ from gemel.carole.store.provision import change_held, require_pair
 from gemel.carole.store.tables import audit as entries
 from gemel.carole.store.tables import audit_checkpoints, payloads, projects, results
 from gemel.carole.store.view import RESTORED, newest_restoration, read_project
-from gemel.common.audit import AuditEntry, Checkpoint, merkle
+from gemel.common.audit import AuditEntry, Checkpoint
 from gemel.common.audit.statements import RestorationDecision
 from gemel.common.errors import parameter
 from gemel.common.keys.identity import Identity
@@ -93,9 +93,9 @@ class Restorations(Part):
             return RestoredLog(
                 shown,
                 entry,
-                merkle.inclusion_proof(sequence - 1, shown.size, node),
+                log_tree.inclusion_proof(sequence - 1, shown.size, node),
                 audit.checkpoint_of(row),
-                merkle.consistency_proof(size, shown.size, node),
+                log_tree.consistency_proof(size, shown.size, node),
             )
 
     def decide(self, role: Role, member: str, decision: RestorationDecision, signature: bytes) -> Project | None:

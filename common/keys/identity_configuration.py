@@ -5,11 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import ConfigDict, Field
+from pydantic import Field
 
-from gemel.common.configuration import Configuration
 from gemel.common.keys.identity import PUBLIC_BYTES, Identity, IdentityKey, SigningPurpose
-from gemel.common.keys.key_wrapper import IDENTITY, KeyPlace, Name, TokenPlace, VaultPlace, not_configured, unusable
+from gemel.common.keys.key_wrapper import IDENTITY, KeyPlace, Name, TokenPlace, VaultPlace, unusable
 from gemel.common.keys.pkcs11_token import Pkcs11Token
 from gemel.common.keys.transit_engine import TransitEngine, decoded, encoded
 
@@ -137,14 +136,6 @@ class IdentityConfiguration(KeyPlace[Pkcs11Identity, VaultIdentity]):
     """Where the identity is, if not in the file."""
 
 
-class IdentitySection(Configuration):
-    """A party's configuration, as far as it is of its identity."""
-
-    model_config = ConfigDict(extra="ignore")
-
-    identity: IdentityConfiguration | None = None
-
-
 def open_identity(configured: IdentityConfiguration | None, file: Path) -> Identity:
     """A party's own identity: the configured one, or where none is configured that in the file ``identity.key``. Raises
     CONFIGURATION, VAULT or UNAVAILABLE if it cannot be used."""
@@ -158,13 +149,3 @@ def check_identity(configured: IdentityConfiguration | None, file: Path, identit
         IdentityKey.load(file)
     else:
         identity.sign(SigningPurpose.READINESS)
-
-
-def create_identity(configured: IdentityConfiguration | None) -> Identity:
-    """Make the configured identity on its token or in its vault. Raises CONFIGURATION if neither is configured; EXISTS
-    if the token has the key."""
-    if configured is None:
-        raise not_configured(IDENTITY)
-    signer = configured.chosen.signer
-    signer.create()
-    return Identity(signer.checked())

@@ -146,8 +146,3 @@ class KeyPlace(Configuration, Generic[OnToken, InVault]):
 
 def unusable(what: str, where: str, got: str, remedy: str) -> GemelError:
     return GemelError(ErrorCode.VAULT, what, where=where, got=got, remedy=remedy)
-
-
-def not_configured(use: KeyUse) -> GemelError:
-    remedy = f"add `{use.section}` to the configuration, or use the file that `gemel init` has made"
-    return GemelError(ErrorCode.CONFIGURATION, "no token and no vault is configured", where=use.section, remedy=remedy)

@@ -5,9 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-from pydantic import ConfigDict, Field
+from pydantic import Field
 
-from gemel.common.configuration import Configuration
 from gemel.common.keys.key_wrapper import (
     WRAPPING,
     KeyPlace,
@@ -16,7 +15,6 @@ from gemel.common.keys.key_wrapper import (
     Name,
     TokenPlace,
     VaultPlace,
-    not_configured,
 )
 from gemel.common.keys.pkcs11_token import Pkcs11Token
 from gemel.common.keys.pkcs11_wrapper import Pkcs11Wrapper
@@ -47,14 +45,6 @@ class WrappingConfiguration(KeyPlace[Pkcs11Configuration, VaultConfiguration]):
     """Where the wrapping keys are, if not in the file."""
 
 
-class WrappingSection(Configuration):
-    """A service's configuration, as far as it is of wrapping keys."""
-
-    model_config = ConfigDict(extra="ignore")
-
-    wrapping: WrappingConfiguration | None = None
-
-
 def open_wrapper(configured: WrappingConfiguration | None, file: Path) -> KeyWrapper:
     """The wrapping keys of a service: the configured ones, or where none are configured those in the file
     ``wrapping.key``.
@@ -76,13 +66,3 @@ def check_wrapping(configured: WrappingConfiguration | None, file: Path, vault: 
         WrappingKeys.load(file)
     else:
         vault.check()
-
-
-def create_wrapping_key(configured: WrappingConfiguration | None) -> str:
-    """Make the configured key on its token or in its vault; its identifier. Raises CONFIGURATION if neither is
-    configured; EXISTS if the token has the key."""
-    if configured is None:
-        raise not_configured(WRAPPING)
-    wrapper = configured.chosen.wrapper
-    wrapper.create()
-    return wrapper.checked().current_id.hex()

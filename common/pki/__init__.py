@@ -5,8 +5,7 @@
 - `members`, `member_entries`, `admission`: ``members.yaml``, and the identification of callers.
 - `folders`: the files of a party.
 - `enrolment_requests`, `enrolment`, `acceptance`: how an organisation becomes a member with keys it never sends away.
-- `sealing_renewal`: a new sealing key for a party that goes on with all else.
-- `provisioning`: all parties at once, on one machine.
+- `sealing_suites`: which sealing keys a specification takes.
 """
 
 from gemel.common.pki.acceptance import checked
@@ -17,9 +16,8 @@ from gemel.common.pki.enrolment import assemble, certify, enrol
 from gemel.common.pki.enrolment_requests import EnrolmentRequest
 from gemel.common.pki.folders import PartyFolder
 from gemel.common.pki.members import Member, Members
-from gemel.common.pki.provisioning import PARTIES, Provisioned, provision
 
 __all__ = [
-    "PARTIES", "Admission", "Authority", "EnrolmentRequest", "Member", "Members", "Names", "PartyFolder", "Provisioned",
-    "Validity", "assemble", "certify", "checked", "enrol", "provision", "server_name",
+    "Admission", "Authority", "EnrolmentRequest", "Member", "Members", "Names", "PartyFolder", "Validity", "assemble",
+    "certify", "checked", "enrol", "server_name",
 ]  # fmt: skip

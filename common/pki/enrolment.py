@@ -4,7 +4,7 @@ Each organisation, on its own machine, makes its keys and an *enrolment request*
 its identity signs; `certify` checks it and issues the certificate. From all of them the coordinator makes the
 membership list by `assemble`, and everyone takes it (`acceptance`) after comparing fingerprints over the phone.
 
-`provision` does all of it at once for parties that share a machine.
+`coordinator.provisioning` does all of it at once for parties that share a machine.
 """
 
 from __future__ import annotations

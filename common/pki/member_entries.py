@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import Annotated, Self
 
 from pydantic import AfterValidator, Field, model_validator
 
 from gemel.common.configuration import Configuration
 from gemel.common.errors import GemelError
-from gemel.common.keys.identity import PublicIdentity
+from gemel.common.keys.identity import PublicIdentity, PublicKey
 from gemel.common.keys.sealing_key import SealingPublicKey
 from gemel.common.parties import Role
 from gemel.common.pki.certified_names import MAX_AUTHORITIES, CertifiedNames, PinnedKey, host_name, spiffe_id
@@ -17,30 +18,30 @@ from gemel.common.pki.certified_names import MAX_AUTHORITIES, CertifiedNames, Pi
 NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,30}[a-z0-9])?")
 
 
-def _digits(text: str) -> str:
-    if not re.fullmatch(r"[0-9a-f]{64}", text):
-        raise ValueError(f"expected 64 lower-case hexadecimal digits, got {len(text)} characters")
-    return text
+def _hexadecimal(*lengths: int) -> Callable[[str], str]:
+    """Validates so many lower-case hexadecimal digits."""
+
+    def check(text: str) -> str:
+        if len(text) not in lengths or not re.fullmatch(r"[0-9a-f]+", text):
+            expected = " or ".join(map(str, lengths))
+            raise ValueError(f"expected {expected} lower-case hexadecimal digits, got {len(text)} characters")
+        return text
+
+    return check
 
 
-def _identity(text: str) -> str:
-    try:
-        PublicIdentity.from_hex(_digits(text))
-    except GemelError as error:
-        raise ValueError(error.what) from None
-    return text
+def _public_key(kind: type[PublicKey]) -> Callable[[str], str]:
+    """Validates the digits of a public key of a kind."""
+    digits = _hexadecimal(*(2 * length for length in kind.LENGTHS))
 
+    def check(text: str) -> str:
+        try:
+            kind.from_hex(digits(text))
+        except GemelError as error:
+            raise ValueError(error.what) from None
+        return text
 
-def _sealing(text: str) -> str:
-    lengths = [2 * length for length in SealingPublicKey.LENGTHS]
-    if len(text) not in lengths or not re.fullmatch(r"[0-9a-f]+", text):
-        expected = " or ".join(map(str, lengths))
-        raise ValueError(f"expected {expected} lower-case hexadecimal digits, got {len(text)} characters")
-    try:
-        SealingPublicKey.from_hex(text)
-    except GemelError as error:
-        raise ValueError(error.what) from None
-    return text
+    return check
 
 
 def member_name(text: str) -> str:
@@ -52,9 +53,9 @@ def member_name(text: str) -> str:
 
 MemberName = Annotated[str, AfterValidator(member_name)]
 ListVersion = Annotated[int, Field(ge=1, le=1)]  # Literal[1] would take 1.0 and true for 1
-KeyDigits = Annotated[str, AfterValidator(_digits)]
-IdentityDigits = Annotated[str, AfterValidator(_identity)]
-SealingDigits = Annotated[str, AfterValidator(_sealing)]
+KeyDigits = Annotated[str, AfterValidator(_hexadecimal(64))]
+IdentityDigits = Annotated[str, AfterValidator(_public_key(PublicIdentity))]
+SealingDigits = Annotated[str, AfterValidator(_public_key(SealingPublicKey))]
 
 
 class PkiNames(Configuration):

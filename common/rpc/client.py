@@ -18,7 +18,7 @@ from opentelemetry.trace import Span
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.observability.tracing import begin_span
 from gemel.common.rpc.access import OWN_PROTOCOL, require_service
-from gemel.common.rpc.call_recorder import REQUEST_KEY, seconds_ahead
+from gemel.common.rpc.call_metadata import REQUEST_KEY, seconds_ahead
 from gemel.common.rpc.dry_run import WithheldCalls
 from gemel.common.rpc.status import MAX_MESSAGE_BYTES, from_rpc_error, passes
 
@@ -95,6 +95,18 @@ class _Details(grpc.ClientCallDetails):  # type: ignore[misc]
 # prepare every call newly.
 
 
+def _guarded(name: str) -> Callable[..., Any]:
+    """A method of the guarded channel's, refused once it is closed."""
+
+    def prepared(self: GuardedChannel, *arguments: Any, **named: Any) -> Any:
+        with self._lock:
+            if self._closed:
+                raise ValueError("the channel is closed")
+            return getattr(self._channel, name)(*arguments, **named)
+
+    return prepared
+
+
 class GuardedChannel(grpc.Channel):  # type: ignore[misc]
     """Another channel, of which nothing is prepared while, or after, it is closed."""
 
@@ -103,26 +115,9 @@ class GuardedChannel(grpc.Channel):  # type: ignore[misc]
         self._lock = threading.Lock()
         self._closed = False
 
-    def _prepared(self, make: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
-        with self._lock:
-            if self._closed:
-                raise ValueError("the channel is closed")
-            return make(*arguments, **named)
-
-    def unary_unary(self, *arguments: Any, **named: Any) -> Any:
-        return self._prepared(self._channel.unary_unary, *arguments, **named)
-
-    def unary_stream(self, *arguments: Any, **named: Any) -> Any:
-        return self._prepared(self._channel.unary_stream, *arguments, **named)
-
-    def stream_unary(self, *arguments: Any, **named: Any) -> Any:
-        return self._prepared(self._channel.stream_unary, *arguments, **named)
-
-    def stream_stream(self, *arguments: Any, **named: Any) -> Any:
-        return self._prepared(self._channel.stream_stream, *arguments, **named)
-
-    def subscribe(self, callback: Any, try_to_connect: bool | None = False) -> None:
-        self._prepared(self._channel.subscribe, callback, try_to_connect=try_to_connect)
+    unary_unary, unary_stream = _guarded("unary_unary"), _guarded("unary_stream")
+    stream_unary, stream_stream = _guarded("stream_unary"), _guarded("stream_stream")
+    subscribe = _guarded("subscribe")
 
     def unsubscribe(self, callback: Any) -> None:
         self._channel.unsubscribe(callback)

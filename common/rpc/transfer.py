@@ -27,10 +27,6 @@ Step = Callable[[float], None]
 """Called between chunks with the fraction that is done; an exception from it ends the transfer."""
 
 
-def _no_step(done: float) -> None:
-    pass
-
-
 @dataclass(frozen=True)
 class Content:
     """Content to be sent."""
@@ -66,7 +62,7 @@ def send(
     request: Callable[[transfer_pb2.Chunk], Any],
     content: Content,
     indices: Iterable[int] | None = None,
-    step: Step = _no_step,
+    step: Step = lambda done: None,
 ) -> None:
     """Send content, `IN_FLIGHT` chunks at a time; the first failure ends it, and what has arrived stays.
 
@@ -107,7 +103,7 @@ class Fetch:
         request: Callable[[int], Any],
         where: str,
         max_bytes: int = MAX_BYTES,
-        step: Step = _no_step,
+        step: Step = lambda done: None,
     ) -> None:
         self._connection, self._method, self._request = connection, method, request
         self._where, self._max_bytes, self._step = where, max_bytes, step

@@ -19,11 +19,10 @@ import structlog
 from cryptography import x509
 
 from gemel.common.errors import GemelError
-from gemel.common.observability.families import certificates_in_use
 from gemel.common.parties import Role
 from gemel.common.periodic import Periodic
 from gemel.common.pki.admission import Admission
-from gemel.common.pki.certificates import read_public
+from gemel.common.pki.certificates import read_certificates, read_public
 from gemel.common.pki.checks import utc_now
 from gemel.common.pki.ending import EndingCertificate, ShownCertificates, ending, endings
 from gemel.common.pki.folders import PartyFolder
@@ -43,6 +42,15 @@ _MAX_ADMITTED = 1024
 
 REMIND_SECONDS = 24 * 3600.0
 """How often a certificate that will end soon is named in the log."""
+
+
+def certificates_in_use(own: bytes, linker: bytes, callers: bytes) -> dict[str, x509.Certificate]:
+    """Every certificate (PEM) that a service works with, by ``own``, ``linker-1``, ``callers-1`` and so on. Authorities
+    are named by their place: no organisation is named."""
+    found = {"own": read_certificates(own, "own")[0]}
+    for name, bundle in (("linker", linker), ("callers", callers)):
+        found |= {f"{name}-{i}": each for i, each in enumerate(read_certificates(bundle, name), 1)}
+    return found
 
 
 @dataclass(frozen=True)

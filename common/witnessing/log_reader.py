@@ -12,7 +12,7 @@ import time
 from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from gemel.common.audit import AuditEntry, Checkpoint, Witness, verify_consistency
 from gemel.common.audit.checkpoint import REMEDY
@@ -22,9 +22,28 @@ from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.keys.identity import Identity, PublicIdentity
 from gemel.common.rpc.client import Connection
 from gemel.common.wire.checkpoints import checkpoint_from_wire, checkpoint_to_wire, proof_from_wire
-from gemel.common.witnessing.log_memory import LogMemory
 from gemel.common.witnessing.shown_entry import believed_entry, believed_release
 from gemel.protos.linkage.v1 import audit_pb2, audit_pb2_grpc, project_pb2, restoration_pb2, restoration_pb2_grpc
+
+
+class LogMemory(Protocol):
+    """What `LogReader` needs of a party's memory."""
+
+    def seen(self) -> list[Checkpoint]:
+        """The verified checkpoints of the log as it is now accepted, oldest first."""
+
+    def newest_seen(self) -> Checkpoint | None:
+        """The newest of them."""
+
+    def see(self, checkpoint: Checkpoint) -> None:
+        """Store a checkpoint that was verified, and continues the others."""
+
+    def set_aside(self, restoration: int, size: int) -> None:
+        """Take the checkpoints above a size for those of a log that a restoration has cut; they are kept apart."""
+
+    def lost(self, restoration: int) -> Checkpoint | None:
+        """The newest checkpoint that was set aside for a restoration."""
+
 
 # A party's signatures of the checkpoints that it has verified: Gemel's own, and one for any reader of signed notes.
 

@@ -16,7 +16,7 @@ from gemel.common.documents.model_document import StatisticsDocument
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.language import LanguageCode
 from gemel.common.missing_module import missing_module
-from gemel.common.specification import Specification, dump_specification, load_specification, specification_digest
+from gemel.common.specification import Specification, load_specification, specification_digest
 from gemel.common.terminal.output import Report
 from gemel.common.wire.project_states import STATE_WORDS
 from gemel.coordinator.api.specifications import AnySpecification, Draft, linkage_report, specification_of
@@ -24,6 +24,7 @@ from gemel.coordinator.client.connection import connect
 from gemel.coordinator.client.coordinator_client import Coordinator
 from gemel.coordinator.client.run_progress import RESOLVE
 from gemel.coordinator.client.terminal import condition_lines
+from gemel.coordinator.draft.specification_text import dump_specification
 from gemel.protos.linkage.v1 import project_pb2
 
 POLL_SECONDS = 1.0

@@ -18,7 +18,6 @@ from gemel.common.language import LanguageCode
 from gemel.common.missing_module import missing_module
 from gemel.common.specification import (
     Specification,
-    dump_specification,
     encoding_digest,
     load_specification,
     read_specification,
@@ -27,6 +26,7 @@ from gemel.common.specification import (
 )
 from gemel.common.specification.model.defaults import Mode
 from gemel.common.terminal.output import Report
+from gemel.coordinator.draft.specification_text import dump_specification
 from gemel.coordinator.truth_columns import Truth
 from gemel.records.frames import Records, frame_of
 from gemel.records.registry import file_source, read_source

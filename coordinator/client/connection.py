@@ -21,10 +21,10 @@ from gemel.common.rpc.client import Connection
 from gemel.common.rpc.dry_run import withheld_shown
 from gemel.common.rpc.tls import channel_credentials
 from gemel.common.rpc.trust import LOOK_SECONDS, Trust
-from gemel.common.witnessing.log_memory import FileMemory
 from gemel.common.witnessing.log_reader import LogReader
 from gemel.coordinator.client.client_configuration import CoordinatorConfiguration
 from gemel.coordinator.client.coordinator_client import Coordinator, ReleasedRuns
+from gemel.coordinator.client.log_memory import FileMemory
 from gemel.coordinator.client.terminal import show_ending
 
 COMMANDS = {Role.COORDINATOR: "project", Role.STEWARD: "steward", Role.ANALYST: "analyst"}

@@ -18,8 +18,8 @@ from gemel.common.rpc.client import Connection
 from gemel.common.rpc.pages import every_page
 from gemel.common.rpc.status import passes
 from gemel.common.rpc.transfer import Fetch
-from gemel.common.witnessing.log_memory import FileMemory
 from gemel.common.witnessing.log_reader import LogReader
+from gemel.coordinator.client.log_memory import FileMemory
 from gemel.protos.linkage.v1 import coordination_pb2, coordination_pb2_grpc, project_pb2
 
 if TYPE_CHECKING:

@@ -50,11 +50,11 @@ def command(
     """
     import numpy as np
 
-    from gemel.common.specification import dump_specification
     from gemel.coordinator.client.terminal import console, show_mode
     from gemel.coordinator.demonstration.people import TRUTH, two_files
     from gemel.coordinator.demonstration.people.insured import insured_specification, with_policy, with_traits
     from gemel.coordinator.draft.specification_draft import draft, drafted_mode
+    from gemel.coordinator.draft.specification_text import dump_specification
     from gemel.coordinator.rehearsal.narration import Narrator
     from gemel.coordinator.rehearsal.output_folder import rehearse_into
     from gemel.coordinator.truth_columns import Truth

@@ -38,9 +38,9 @@ def command(
     from gemel.carole.configuration import template as carole_yaml
     from gemel.common.keys.identity import in_groups
     from gemel.common.observability.settings import local
-    from gemel.common.parties import Role, Side
+    from gemel.common.parties import PARTIES, Role, Side
     from gemel.common.pki.addresses import host_of, listening
-    from gemel.common.pki.provisioning import PARTIES, provision
+    from gemel.coordinator.provisioning import provision
 
     host, port = host_of(address)
     made = provision(

@@ -204,11 +204,11 @@ def draft(
     exceeded; the last words say why.
     """
     from gemel.common.errors import ErrorCode, GemelError
-    from gemel.common.specification import dump_specification
     from gemel.common.specification.model.leakage import LeakageSpec
     from gemel.coordinator.client.terminal import console
     from gemel.coordinator.draft.specification_draft import draft as propose
     from gemel.coordinator.draft.specification_draft import drafted_mode
+    from gemel.coordinator.draft.specification_text import dump_specification
     from gemel.coordinator.estimate.estimate import (
         CaroleLimits,
         both_files,
@@ -276,7 +276,7 @@ def similar(
 
     Give public counts, such as a census's: a list made from your own file would disclose what is in it.
     """
-    from gemel.common.specification.text.writing import entry_lines
+    from gemel.common.specification.text.option_lines import entry_lines
     from gemel.coordinator.draft.similar_value_list import similar_list
     from gemel.records.registry import read_table
 
@@ -312,8 +312,8 @@ def schema(
     out: Annotated[Path | None, typer.Option(help="Where to write it; on the screen if not given.")] = None,
 ) -> None:
     """Export the JSON Schema of specifications, for editors that complete and check YAML, or of a run's document."""
-    from gemel.common.documents.reference import document_schema
-    from gemel.common.specification import json_schema
+    from gemel.coordinator.draft.specification_text import json_schema
+    from gemel.coordinator.reports.document_schemas import document_schema
 
     text = json.dumps(json_schema() if document is None else document_schema(document), indent=2) + "\n"
     if out is None:

@@ -16,7 +16,7 @@ from gemel.carole.engine.run.resources import mebibytes
 from gemel.common.errors import ErrorCode, GemelError, GemelErrors, parameter
 from gemel.common.parties import Role, Side
 from gemel.common.pki.members import Members
-from gemel.common.pki.sealing_renewal import APPROVED_RENEWAL, sealed_to, sealing_keys_of_another_suite
+from gemel.common.pki.sealing_suites import APPROVED_RENEWAL, sealed_to, sealing_keys_of_another_suite
 from gemel.common.specification import Specification
 from gemel.coordinator.client.terminal import console, show_form
 from gemel.coordinator.draft.grown_file import grown

@@ -25,10 +25,11 @@ from gemel.common.errors import ErrorCode, GemelError, parameter
 from gemel.common.language import LanguageCode
 from gemel.common.parties import Side
 from gemel.common.processes import processors
-from gemel.common.specification import Specification, dump_specification, encoding_digest, specification_digest
+from gemel.common.specification import Specification, encoding_digest, specification_digest
 from gemel.common.specification.model.schemes import SCHEMES
 from gemel.coordinator.client.terminal import console, show_form
 from gemel.coordinator.draft.specification_draft import SAME_RECORDS
+from gemel.coordinator.draft.specification_text import dump_specification
 from gemel.coordinator.rehearsal.link_truth import evaluate, links_and_pairs, persons_of, summary
 from gemel.coordinator.rehearsal.narration import Narrator
 from gemel.coordinator.rehearsal.rehearse import Rehearsed, Resources, rehearse

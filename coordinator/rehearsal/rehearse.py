@@ -24,9 +24,8 @@ from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.keys.identity_configuration import open_identity
 from gemel.common.keys.sealing_key import SealingKey
 from gemel.common.language.message_words import listed
-from gemel.common.parties import Party, Role, Side
+from gemel.common.parties import PARTIES, Party, Role, Side
 from gemel.common.pki.certificates import Validity, server_name
-from gemel.common.pki.provisioning import PARTIES, Provisioned, provision
 from gemel.common.pki.reader import Reader
 from gemel.common.rpc.client import Connection
 from gemel.common.rpc.tls import channel_credentials
@@ -38,6 +37,7 @@ from gemel.coordinator.client.coordinator_client import Coordinator
 from gemel.coordinator.client.risk_reports import verdict_lines
 from gemel.coordinator.client.run_progress import bars, follow_run, pairs_compared
 from gemel.coordinator.client.steward_client import Steward
+from gemel.coordinator.provisioning import Provisioned, provision
 from gemel.coordinator.rehearsal.narration import Narrator
 from gemel.coordinator.rehearsal.processes import COMPUTE, ServiceProcess, Services, make_store
 from gemel.custodian.operator.control import Control

@@ -12,9 +12,7 @@ import structlog
 from gemel.common.audit.checkpoint import LARGEST
 from gemel.common.audit.statements import normalized_reason
 from gemel.common.errors import ErrorCode, GemelError
-from gemel.common.rpc.call_recorder import CallRecorder
 from gemel.common.rpc.pages import page
-from gemel.common.rpc.server import RunningServer, ServerSettings, start_server
 from gemel.common.rpc.trust import Trust
 from gemel.common.specification import load_specification, specification_notes
 from gemel.common.wire.checkpoints import checkpoint_to_wire
@@ -28,6 +26,8 @@ from gemel.custodian.steps.leakage_gate import override
 from gemel.custodian.steps.step_context import RESTORED, StepContext
 from gemel.custodian.steps.witnessing import decide_alone
 from gemel.protos.linkage.v1 import operator_pb2, operator_pb2_grpc, project_pb2
+from gemel.serving.call_recorder import CallRecorder
+from gemel.serving.server import RunningServer, ServerSettings, start_server
 
 TOO_LATE: Mapping[int, str] = {
     project_pb2.PROJECT_STATE_RELEASED: "its result is released, and what its recipients have cannot be taken back",

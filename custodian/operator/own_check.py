@@ -12,18 +12,16 @@ import polars as pl
 
 from gemel.common.durable import whole_file
 from gemel.common.errors import ErrorCode, GemelError, parameter
-from gemel.common.observability.machine_check import check_disks, check_memory, mib
 from gemel.common.parties import Party, Role
 from gemel.common.pki.certificates import load_certificate
 from gemel.common.pki.checks import utc_now
 from gemel.common.pki.ending import ending
 from gemel.common.pki.folders import PartyFolder
 from gemel.common.pki.list_pin import ListPin
-from gemel.common.rpc.call_recorder import TOLERANCE_SECONDS
+from gemel.common.rpc.call_metadata import TOLERANCE_SECONDS
 from gemel.common.rpc.client import Connection
 from gemel.common.rpc.tls import TlsFiles
 from gemel.common.specification import Specification, load_specification, read_specification
-from gemel.common.terminal.check_lines import Checks, Note
 from gemel.common.witnessing.log_reader import newest_checkpoint
 from gemel.custodian.configuration import CustodianConfiguration, load_custodian
 from gemel.custodian.operator.control import Control
@@ -35,6 +33,8 @@ from gemel.custodian.steps.leakage_gate import load_gate
 from gemel.records.registry import read_source
 from gemel.records.sources import Source
 from gemel.records.table import check_identifiers
+from gemel.serving.check_lines import Checks, Note
+from gemel.serving.machine_check import check_disks, check_memory, mib
 
 
 def check_custodian(party: Party, config: Path, specification: Path | None) -> Checks:

@@ -23,7 +23,7 @@ import polars as pl
 import structlog
 
 from gemel.common.errors import ErrorCode, GemelError
-from gemel.common.pki.sealing_renewal import require_sealing_keys
+from gemel.common.pki.sealing_suites import require_sealing_keys
 from gemel.common.rpc.transfer import Content
 from gemel.common.wire.row_handles import (
     CODES_ROWS,

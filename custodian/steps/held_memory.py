@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from gemel.common.errors import ErrorCode, GemelError
-from gemel.common.observability.machine_check import mib
 from gemel.common.signatures.intervals import INTERVAL_ROWS
 from gemel.common.signatures.layout import WORD_BITS, fixed_fields
 from gemel.common.specification import Specification
 from gemel.custodian.source.cleaned_file import CleanedFile
+from gemel.serving.machine_check import mib
 
 # What a step must hold is estimated before its long part begins, and refused there if it does not fit; while it goes on
 # the process's own high-water mark decides.

@@ -16,7 +16,7 @@ from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.keys.check import CANARY_RECORDS, canary_digest, canary_part, canary_part_names, key_check_value
 from gemel.common.keys.derivation import Seed
 from gemel.common.parties import Side
-from gemel.common.pki.sealing_renewal import require_sealing_keys
+from gemel.common.pki.sealing_suites import require_sealing_keys
 from gemel.common.signatures.payload import to_bytes
 from gemel.common.specification import Specification, canonical_json
 from gemel.common.wire.parties import side_to_wire

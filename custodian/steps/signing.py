@@ -20,7 +20,7 @@ from gemel.common.keys.derivation import Seed
 from gemel.common.keys.noise import NoiseKey
 from gemel.common.parties import ComputeParty
 from gemel.common.pki.members import Member, compute_members
-from gemel.common.pki.sealing_renewal import require_sealing_keys
+from gemel.common.pki.sealing_suites import require_sealing_keys
 from gemel.common.processes import processors
 from gemel.common.progress import Progress
 from gemel.common.signatures.custodian_shares import ShareSecrets

@@ -18,7 +18,7 @@ from gemel.common.durable import whole_file
 from gemel.common.errors import ErrorCode, GemelError, parameter
 from gemel.common.parties import Role, Side
 from gemel.common.pki.members import Member
-from gemel.common.pki.sealing_renewal import require_sealing_keys
+from gemel.common.pki.sealing_suites import require_sealing_keys
 from gemel.common.rpc.transfer import Content
 from gemel.common.specification import Specification
 from gemel.common.specification.model.granted_variables import Transfer

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from gemel.common.errors import ErrorCode, GemelError, parameter
 from gemel.common.parties import Side
 from gemel.common.specification import CommonCategory, Span, load_specification
+from gemel.common.specification.text.option_lines import entry_lines
 from gemel.common.specification.text.reading import SPECIFICATION_DOCUMENT
-from gemel.common.specification.text.writing import entry_lines
 from gemel.common.yaml_document import YamlDocument, read_yaml
 from gemel.risk.keyvars.aggregation import listed, unknown
 from gemel.risk.keyvars.environment import Environment, Form

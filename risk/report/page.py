@@ -21,7 +21,7 @@ from typing import Any
 from jinja2 import DictLoader, Environment, StrictUndefined
 from markupsafe import Markup
 
-from gemel.common.documents.warning_codes import BY_SUBJECT, CONTRIBUTION, LEAKAGE
+from gemel.common.documents.warning_codes import WARNING_CODES
 from gemel.common.durable import write_text
 from gemel.common.language import clauses as joined
 from gemel.common.language import current, decimals, gettext, listed, ngettext
@@ -83,9 +83,8 @@ _FIGURES = (
 WARNINGS = (
     *(
         text
-        for subject in BY_SUBJECT.values()
-        if subject not in (CONTRIBUTION, LEAKAGE)
-        for known in subject
+        for known in WARNING_CODES.values()
+        if known.subject not in ("contribution", "leakage")
         for text in (known.text, known.remedy)
         if text
     ),

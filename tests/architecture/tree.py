@@ -14,6 +14,7 @@ PRODUCT = {
         "common",
         "party",
         "records",
+        "serving",
         "custodian",
         "risk",
         "carole",
@@ -33,7 +34,8 @@ BENCHMARKS = {name: Path(name) for name in ("benchmarks", "research")}
 def product() -> dict[str, Module]:
     """The product's modules by dotted name."""
     modules = read_tree(REPOSITORY, PRODUCT)
-    modules["gemel.command"] = Module("gemel.command", REPOSITORY / "gemel" / "command.py")
+    for name in ("command", "ended_in_order"):
+        modules[f"gemel.{name}"] = Module(f"gemel.{name}", REPOSITORY / "gemel" / f"{name}.py")
     return modules
 
 

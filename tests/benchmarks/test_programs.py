@@ -9,8 +9,9 @@ import pytest
 from benchmarks import compare, encode
 from benchmarks.hardening import Variant, public_names, variants, without_addresses
 from benchmarks.modes import FEBRL, PEOPLE
-from gemel.common.specification import dump_specification, encoding_digest, load_specification
+from gemel.common.specification import encoding_digest, load_specification
 from gemel.common.specification.model.fields import MAX_LISTED
+from gemel.coordinator.draft.specification_text import dump_specification
 
 
 @pytest.mark.parametrize("peer", [None, lambda filters, threshold, k: len(filters[0]) * len(filters[1])])

@@ -11,7 +11,7 @@ from gemel.carole.service.computation_sessions import Session
 from gemel.common.keys.identity_configuration import open_identity
 from gemel.common.keys.sealing_key import SealingKey
 from gemel.common.parties import ComputeParty
-from gemel.common.rpc.dispatch import run_in_loop
+from gemel.serving.dispatch import run_in_loop
 from gemel.shared.session.computation_calls import ComputationCalls
 from gemel.shared.session.handshake import SessionTerms
 from gemel.shared.session.joined_session import JoinedSession, joined_session

@@ -8,7 +8,7 @@ import pytest
 
 from gemel.common.parties import Side
 from gemel.common.pki.certificates import Validity
-from gemel.common.pki.provisioning import provision
+from gemel.coordinator.provisioning import provision
 from tests.carole.deployment import RECORDS, Deployment, make_upload, people
 
 

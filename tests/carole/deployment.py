@@ -41,7 +41,6 @@ from gemel.common.keys.sealing_key import SealingKey
 from gemel.common.observability.settings import host_and_port
 from gemel.common.parties import Role, Side
 from gemel.common.pki.certificates import server_name
-from gemel.common.pki.provisioning import Provisioned
 from gemel.common.pki.reader import Reader
 from gemel.common.progress import Progress
 from gemel.common.rpc.client import Connection
@@ -55,6 +54,7 @@ from gemel.common.wire.manifest import Manifest, manifest_to_wire
 from gemel.common.wire.parties import side_to_wire
 from gemel.coordinator.client.coordinator_client import Coordinator
 from gemel.coordinator.client.steward_client import Steward
+from gemel.coordinator.provisioning import Provisioned
 from gemel.custodian.encoding.records import encode_records
 from gemel.protos.linkage.v1 import (
     contribution_pb2,

@@ -13,7 +13,7 @@ from gemel.carole.cluster.tls import require_admitted
 from gemel.carole.configuration import load_carole, template
 from gemel.common.configuration import size_in_bytes
 from gemel.common.errors import ErrorCode, GemelError
-from gemel.common.rpc.fairness import MemberLimits
+from gemel.serving.fairness import MemberLimits
 from tests.carole.refusals import refusal
 
 GOOD = template("0.0.0.0:7443")

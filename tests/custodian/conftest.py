@@ -23,7 +23,8 @@ import polars as pl
 import pytest
 
 from gemel.carole.service.wire import entry_to_wire
-from gemel.common.audit import AuditEntry, Checkpoint, Tree, consistency_proof, inclusion_proof
+from gemel.carole.store.log_tree import Tree, consistency_proof, inclusion_proof
+from gemel.common.audit import AuditEntry, Checkpoint
 from gemel.common.audit.entry import canonical
 from gemel.common.audit.merkle import leaf_hash
 from gemel.common.audit.statements import CustodianDecline
@@ -34,8 +35,6 @@ from gemel.common.keys.identity_configuration import open_identity
 from gemel.common.keys.sealing import SealContext, seal
 from gemel.common.keys.vault import Vault, WrappingKeys
 from gemel.common.parties import SIDE_OF_ROLE, Party, Role, Side
-from gemel.common.pki import Provisioned, provision
-from gemel.common.rpc.server import RunningServer, caller, start_server
 from gemel.common.rpc.transfer import Content
 from gemel.common.rpc.trust import Trust
 from gemel.common.signatures.payload import from_bytes
@@ -46,6 +45,7 @@ from gemel.common.wire.chunks import CHUNK_BYTES, Chunk, chunk_count, missing_ra
 from gemel.common.wire.manifest import Manifest, manifest_from_wire
 from gemel.common.wire.parties import side_to_wire
 from gemel.common.wire.row_handles import RowHandlesRequest
+from gemel.coordinator.provisioning import Provisioned, provision
 from gemel.custodian.configuration import CustodianConfiguration, load_custodian
 from gemel.custodian.joining import custodian_yaml
 from gemel.custodian.leakage_report import Gate
@@ -63,6 +63,7 @@ from gemel.protos.linkage.v1 import (
     resolution_pb2,
     variables_pb2,
 )
+from gemel.serving.server import RunningServer, caller, start_server
 from tests.specifications import heading
 
 PARTIES = {Side.ALICE: Party(Side.ALICE, "Alice"), Side.BOB: Party(Side.BOB, "Bob")}

@@ -19,9 +19,10 @@ from gemel.common.configuration import parse_configuration
 from gemel.common.errors import ErrorCode, GemelError, GemelErrors
 from gemel.common.keys.identity import Identity, IdentityKey
 from gemel.common.parties import Party, Role, Side
-from gemel.common.pki import provision, server_name
+from gemel.common.pki import server_name
 from gemel.common.rpc.client import Connection
 from gemel.common.rpc.tls import TlsFiles, channel_credentials
+from gemel.coordinator.provisioning import provision
 from gemel.custodian import agent
 from gemel.custodian.commands import build
 from gemel.custodian.configuration import CustodianConfiguration, load_custodian

@@ -15,8 +15,8 @@ from gemel.carole.configuration import load_carole
 from gemel.common.configuration import load_configuration
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.parties import Side
-from gemel.common.pki.provisioning import provision
 from gemel.coordinator.client.client_configuration import CoordinatorConfiguration
+from gemel.coordinator.provisioning import provision
 from gemel.custodian.configuration import load_custodian
 from gemel.custodian.state.row_map import Keyring
 from tests.deploy.sites import DEPLOY, PARTIES, PORTS

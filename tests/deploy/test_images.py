@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from gemel.common.pki.provisioning import provision
+from gemel.coordinator.provisioning import provision
 from tests.deploy.dockerfile import (
     OWN,
     copied,
@@ -32,7 +32,7 @@ from tests.ports import free_port
 
 STAGES = stages()
 PACKAGING = {"pyproject.toml", "README.md", "LICENSE", "NOTICE"}
-NAME = {"gemel/__init__.py", "gemel/__main__.py", "gemel/command.py"}
+NAME = {"gemel/__init__.py", "gemel/__main__.py", "gemel/command.py", "gemel/ended_in_order.py"}
 PROBE = {"deploy/ready.py"}
 LISTS = {"alice": "custodian", "bob": "custodian", "carole": "carole"}
 
@@ -43,14 +43,14 @@ def test_there_is_a_target_per_party() -> None:
 
 @pytest.mark.parametrize("party", ["alice", "bob"])
 def test_a_custodians_image_holds_no_other_partys_code(party: str) -> None:
-    expected = {"protos", "common", "party", "records", "custodian", party, "deploy/requirements/custodian.lock"}
-    assert set(copied(STAGES, party)) == PACKAGING | NAME | PROBE | expected
+    rooms = {"protos", "common", "party", "records", "serving", "custodian", party}
+    assert set(copied(STAGES, party)) == PACKAGING | NAME | PROBE | rooms | {"deploy/requirements/custodian.lock"}
 
 
 def test_caroles_image_holds_her_service_and_no_commands_of_the_coordinators() -> None:
     paths = set(copied(STAGES, "carole"))
     tops = {path.partition("/")[0] for path in paths - PACKAGING - NAME}
-    assert tops == {"protos", "common", "party", "records", "risk", "shared", "carole", "deploy"}
+    assert tops == {"protos", "common", "party", "records", "risk", "serving", "shared", "carole", "deploy"}
     assert not any(path == "carole" or path.startswith("coordinator") for path in paths)
     # Every package of hers that is there is imported by something outside of itself.
     files = list(python_files(paths - PACKAGING))

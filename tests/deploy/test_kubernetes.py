@@ -16,8 +16,8 @@ import yaml
 from gemel.common.keys.identity_configuration import open_identity
 from gemel.common.keys.vault import WrappingKeys
 from gemel.common.pki.folders import PartyFolder
-from gemel.common.pki.provisioning import Provisioned, provision
 from gemel.common.rpc.tls import TlsFiles
+from gemel.coordinator.provisioning import Provisioned, provision
 from tests.deploy.dockerfile import stages
 from tests.deploy.rendering import Rendered, answer_of, assert_answers, assert_confined
 from tests.deploy.sites import CALLERS, CUSTODIANS, DEPLOY, PARTIES, PORTS, ROLES, SERVICES, until

@@ -15,9 +15,9 @@ from typing import Any
 
 from gemel.common.parties import ComputeParty
 from gemel.common.progress import Progress
-from gemel.common.terminal.ended_in_order import ended_in_order
 from gemel.coordinator.client.compute_service import serve
 from gemel.coordinator.client.connection import Client
+from gemel.ended_in_order import ended_in_order
 from gemel.shared.parties import compute_process as shared_job
 from gemel.shared.parties.offered_session import OfferedSession
 from gemel.shared.session.joined_session import JoinedSession

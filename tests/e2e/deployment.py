@@ -30,9 +30,8 @@ from gemel.carole.store.store import milliseconds
 from gemel.common.errors import GemelError
 from gemel.common.keys.identity_configuration import open_identity
 from gemel.common.keys.suite import Suite
-from gemel.common.parties import Role, Side
+from gemel.common.parties import PARTIES, Role, Side
 from gemel.common.pki.certificates import Validity, server_name
-from gemel.common.pki.provisioning import PARTIES, provision
 from gemel.common.rpc.client import Connection
 from gemel.common.rpc.tls import channel_credentials
 from gemel.common.specification import load_specification, specification_digest
@@ -43,6 +42,7 @@ from gemel.coordinator.client.run_progress import follow_run
 from gemel.coordinator.client.steward_client import Steward
 from gemel.coordinator.demonstration.people import IDENTIFIER, TRUTH, two_files
 from gemel.coordinator.demonstration.people.insured import trait_variables, with_traits
+from gemel.coordinator.provisioning import provision
 from gemel.coordinator.rehearsal.processes import ServiceProcess
 from gemel.custodian.configuration import load_custodian
 from gemel.custodian.joining import custodian_yaml

@@ -6,8 +6,9 @@ process; both custodians are services in this process, so that what they send ca
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cache
 
 import polars as pl
 import pytest
@@ -28,55 +29,60 @@ TEXTS = {
 
 @dataclass(frozen=True)
 class Linked:
-    """Two finished linkages of the same files, by suite, and what the custodians sent for each."""
+    """A finished linkage: the files, both custodians' links, and what the custodians sent."""
 
     files: dict[Side, pl.DataFrame]
-    links: dict[Suite, dict[Side, pl.DataFrame]]
-    sent: dict[Suite, bytes]
+    links: dict[Side, pl.DataFrame]
+    sent: bytes
+
+    @property
+    def pairs(self) -> set[tuple[str, str]]:
+        joined = linked_people(self.files, self.links)
+        assert f1_of(joined, COMMON) >= 0.95
+        return set(joined.select("identifier", "identifier_bob").iter_rows())
 
 
 @pytest.fixture(scope="module")
-def linked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Linked]:
+def link(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[Suite], Linked]]:
+    """Link in a suite, once."""
     files = people(N, COMMON, seed=3)
     made = Deployment(tmp_path_factory.mktemp("approved"), TEXTS.values(), files, suite=Suite.APPROVED)
-    links, content = {}, {}
-    with pytest.MonkeyPatch.context() as patch:
+    with made, pytest.MonkeyPatch.context() as patch:
         calls = recorded(patch)
-        try:
-            made.start_all(worker=True)
-            for suite, text in TEXTS.items():
-                calls.clear()
-                project, _ = made.link(text)
-                links[suite] = made.links(project)
-                content[suite] = calls.sent()
-            yield Linked(files, links, content)
-        finally:
-            made.close()
+        made.start_all(worker=True)
+
+        @cache
+        def linked(suite: Suite) -> Linked:
+            calls.clear()
+            project, _ = made.link(TEXTS[suite])
+            return Linked(files, made.links(project), calls.sent())
+
+        yield linked
 
 
-def test_both_suites_find_the_same_links(linked: Linked) -> None:
+IN_EACH = pytest.mark.parametrize("suite", [pytest.param(Suite.DEFAULT, marks=pytest.mark.long), Suite.APPROVED])
+
+
+@pytest.mark.long
+def test_both_suites_find_the_same_links(link: Callable[[Suite], Linked]) -> None:
     """But for what other keys change in the estimated similarities of names: few doubtful pairs."""
-    pairs = {}
-    for suite in Suite:
-        joined = linked_people(linked.files, linked.links[suite])
-        assert f1_of(joined, COMMON) >= 0.95
-        pairs[suite] = set(joined.select("identifier", "identifier_bob").iter_rows())
-    assert len(pairs[Suite.DEFAULT] ^ pairs[Suite.APPROVED]) <= 0.05 * COMMON
+    assert len(link(Suite.DEFAULT).pairs ^ link(Suite.APPROVED).pairs) <= 0.05 * COMMON
 
 
-def test_the_keys_are_agreed_by_the_suite_of_the_specification(linked: Linked) -> None:
-    default, approved = frame(b"gemel seed agreement 1"), frame(b"gemel seed agreement 2")
-    assert default in linked.sent[Suite.DEFAULT]
-    assert approved not in linked.sent[Suite.DEFAULT]
-    assert approved in linked.sent[Suite.APPROVED]
-    assert default not in linked.sent[Suite.APPROVED]
+@IN_EACH
+def test_the_keys_are_agreed_by_the_suite_of_the_specification(link: Callable[[Suite], Linked], suite: Suite) -> None:
+    linked = link(suite)
+    assert linked.pairs
+    agreements = {Suite.DEFAULT: frame(b"gemel seed agreement 1"), Suite.APPROVED: frame(b"gemel seed agreement 2")}
+    assert [each for each, sent in agreements.items() if sent in linked.sent] == [suite]
 
 
-def test_handles_are_sealed_by_the_approved_suite(linked: Linked) -> None:
+@IN_EACH
+def test_handles_are_sealed_by_the_approved_suite(link: Callable[[Suite], Linked], suite: Suite) -> None:
     """In both projects, because the keys in the list are of it."""
-    for content in linked.sent.values():
-        assert b"gemel sealed 2\n" in content
-        assert b"gemel sealed 1\n" not in content
+    sent = link(suite).sent
+    assert b"gemel sealed 2\n" in sent
+    assert b"gemel sealed 1\n" not in sent
 
 
 def test_a_project_of_the_approved_suite_takes_no_keys_of_another(deploy) -> None:  # type: ignore[no-untyped-def]

@@ -18,12 +18,11 @@ from typer.testing import CliRunner
 from gemel.carole.service.application import Application
 from gemel.command import app
 from gemel.common.errors import ErrorCode, GemelError
-from gemel.common.parties import Role, Side
+from gemel.common.parties import PARTIES, Role, Side
 from gemel.common.pki.authority import Authority
 from gemel.common.pki.certificates import Validity, certificate_pem, key_pem, load_key, new_key, spki_fingerprint
 from gemel.common.pki.folders import PartyFolder
 from gemel.common.pki.members import Members
-from gemel.common.pki.provisioning import PARTIES
 from gemel.custodian.configuration import load_custodian
 from gemel.custodian.service import CustodianService
 from tests.carole.refusals import refusal

@@ -14,9 +14,10 @@ from typer.testing import CliRunner
 from gemel.carole.service.supervisor import Supervisor
 from gemel.command import app
 from gemel.common.configuration import load_configuration, parse_configuration
-from gemel.common.keys.identity_configuration import IdentitySection, open_identity
+from gemel.common.keys.identity_configuration import open_identity
 from gemel.common.pki.folders import PartyFolder
 from gemel.common.pki.members import Members
+from gemel.party.own_keys import IdentitySection
 from tests.common.keys.key_stores import TransitServer, softhsm
 from tests.e2e.deployment import STATE, Deployment, specification
 from tests.typed import printed

@@ -14,9 +14,10 @@ import polars as pl
 from gemel.common.errors import ErrorCode
 from gemel.common.parties import Side
 from gemel.common.signatures.layout import TRAINING
-from gemel.common.specification import Specification, dump_specification
+from gemel.common.specification import Specification
 from gemel.coordinator.demonstration.people import two_files
 from gemel.coordinator.demonstration.people.insured import KEY, driver_network, insured_specification, with_traits
+from gemel.coordinator.draft.specification_text import dump_specification
 from tests.carole.refusals import refusal
 from tests.e2e.deployment import STATE, Deployment, digest_of
 

@@ -49,6 +49,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]:
         yield made
 
 
+@pytest.mark.long  # in one process: tests/custodian/test_attachment.py, tests/carole/service/test_leakage_statement.py
 def test_an_override_is_read_back_from_the_audit_log_with_its_reason(made: Deployment) -> None:
     project = made.create(TEXT)
     for side in Side:

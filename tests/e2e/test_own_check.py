@@ -21,7 +21,7 @@ from gemel.command import app
 from gemel.common.parties import Role, Side
 from gemel.common.pki.certificates import Validity
 from gemel.common.pki.folders import PartyFolder
-from gemel.common.rpc.call_recorder import CLOCK_KEY, seconds_ahead
+from gemel.common.rpc.call_metadata import CLOCK_KEY, seconds_ahead
 from tests.e2e.deployment import Deployment, specification
 from tests.e2e.test_certificates import reissue
 from tests.ports import free_port
@@ -158,7 +158,7 @@ def test_a_clock_that_is_off_by_a_day(
     made: Deployment, monkeypatch: pytest.MonkeyPatch, ahead_ms: int, words: str
 ) -> None:
     then = str(round(datetime.now(UTC).timestamp() * 1000) - ahead_ms)
-    monkeypatch.setattr("gemel.common.rpc.dispatch.own_clock", lambda: (CLOCK_KEY, then))
+    monkeypatch.setattr("gemel.serving.dispatch.own_clock", lambda: (CLOCK_KEY, then))
     name, line = failed(made)
     assert name == "clock"
     assert words in line

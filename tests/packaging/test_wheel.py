@@ -22,7 +22,7 @@ from gemel.common.missing_module import installing
 ROOT = Path(__file__).resolve().parents[2]
 ROOMS = tuple(sorted(path.name for path in (ROOT / "gemel").iterdir() if path.is_symlink()))
 DATA = (
-    *(".proto", ".pyi", ".j2", ".sql", ".css", ".js", ".svg", ".parquet", ".yaml", ".xz", ".gz", ".json"),
+    *(".proto", ".pyi", ".j2", ".sql", ".css", ".js", ".svg", ".parquet", ".yaml", ".toml", ".xz", ".gz", ".json"),
     *(".po", ".mo"),
 )
 BUILD = "import sys; from setuptools import build_meta; getattr(build_meta, sys.argv[1])(sys.argv[2])"
@@ -93,7 +93,8 @@ def test_the_wheel_holds_one_name_and_everything_below_it(wheel: Path) -> None:
         for file in (ROOT / room).rglob("*")
         if file.suffix == ".py" or file.suffix in DATA
     }
-    assert packed == ours | {"gemel/__init__.py", "gemel/__main__.py", "gemel/command.py", "gemel/py.typed"}
+    own = ("__init__.py", "__main__.py", "command.py", "ended_in_order.py", "py.typed")
+    assert packed == ours | {f"gemel/{name}" for name in own}
 
 
 @pytest.mark.long

@@ -28,10 +28,10 @@ from gemel.carole.projects.project import RunState
 from gemel.carole.projects.transitions import Action
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.keys.epochs import MAX_EPOCHS
-from gemel.common.parties import CUSTODIANS, SIDE_OF_ROLE, Role, Side
+from gemel.common.parties import CUSTODIANS, PARTIES, SIDE_OF_ROLE, Role, Side
 from gemel.common.pki.certificates import Validity
-from gemel.common.pki.provisioning import PARTIES, Provisioned, provision
 from gemel.coordinator.client.coordinator_client import Coordinator
+from gemel.coordinator.provisioning import Provisioned, provision
 from gemel.protos.linkage.v1 import coordination_pb2, custody_pb2, project_pb2
 from tests.carole.deployment import (
     DIGEST,

@@ -51,8 +51,8 @@ from gemel.common.keys.sealing_key import ApprovedKey, DefaultKey, SealingKey
 from gemel.common.keys.suite import Suite
 from gemel.common.keys.transit_wrapper import _identifier as transit_identifier
 from gemel.common.keys.vault import Vault, WrappingKeys
-from gemel.common.parties import ComputeParty, Role, Side
-from gemel.common.pki import PARTIES, EnrolmentRequest, Member, Members
+from gemel.common.parties import PARTIES, ComputeParty, Role, Side
+from gemel.common.pki import EnrolmentRequest, Member, Members
 from gemel.common.pki.certified_names import CertifiedNames, PinnedKey
 from gemel.common.signatures.custodian_shares import ShareSecrets, add_share, leave_third_share
 from gemel.common.signatures.intervals import Interval
@@ -72,7 +72,7 @@ from gemel.common.wire.row_handles import (
     seal_row_handles,
 )
 from gemel.common.wire.share_headers import HeaderAbout, open_header, seal_header
-from gemel.common.witnessing.log_memory import FileMemory
+from gemel.coordinator.client.log_memory import FileMemory
 from gemel.custodian.agreement.agreement import Agreement
 from gemel.custodian.agreement.agreement_messages import Offer, Terms, read_confirmation, read_offer
 from gemel.custodian.agreement.key_exchange import Ephemeral

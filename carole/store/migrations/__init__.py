@@ -12,8 +12,8 @@ from pathlib import Path
 
 from sqlalchemy import Connection, inspect, text
 
-from gemel.common.schema_steps import run_steps
 from gemel.common.versions import STORE
+from gemel.serving.schema_steps import run_steps
 
 STEPS = Path(__file__).parent
 

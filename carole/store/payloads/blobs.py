@@ -26,7 +26,7 @@ from gemel.carole.bucket import Bucket
 from gemel.carole.store.payloads.blob_bucket import BlobBucket
 from gemel.common.durable import lock_folder, sync_folder, whole_file
 from gemel.common.errors import FULL, ErrorCode, GemelError, code_of, file_error
-from gemel.common.observability.machine_check import check_writable
+from gemel.serving.machine_check import check_writable
 
 # Blobs in a folder: a folder for each payload, in it its files, written under a temporary name, synced and renamed.
 

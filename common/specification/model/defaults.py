@@ -1,6 +1,6 @@
 """The defaults of a field by its kind: cleaning, tokens, levels, bits, missing codes.
 
-Every default that depends on a kind is in this module, so that it can be reviewed in one place. The levels are the
+Every default that depends on a kind is in ``kinds.toml``, so that it can be reviewed in one place. The levels are the
 comparison levels of Smith and Shlomo's experiment; the tokenisations are the ones that linked best on files whose true
 matches are known.
 
@@ -13,8 +13,13 @@ unknown age, are listed in the field's own ``missing``.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal
+import tomllib
+from pathlib import Path
+from typing import Literal, get_args
+
+from pydantic import Field
+
+from gemel.common.documents.document import DescribedModel
 
 Kind = Literal["name", "text", "date", "number", "code", "category"]
 Step = Literal[
@@ -60,78 +65,30 @@ LEVELS: dict[LevelTable, tuple[float, ...]] = {
 }
 """Inclusive upper bounds of the comparison levels, by the name of their table."""
 
-_ALWAYS_MISSING = (
-    "?", "??", "???", "-", "--", "---", ".", "..", "n/a", "n.a.", "n.a", "#n/a", "<na>", "(null)", "<null>", "\\n",
-    "unknown", "not known", "not stated", "not available", "not applicable", "not recorded", "missing",
-)  # fmt: skip
-_WORDS_MISSING = ("na", "nan", "null", "none", "nil", "#null!", "#value!")
 
-_ALL = frozenset(STEPS)
-_WRITTEN: frozenset[Step] = frozenset({"unicode", "case", "whitespace"})
-
-
-@dataclass(frozen=True)
-class KindDefaults:
+class KindDefaults(DescribedModel):
     """The defaults of a kind of field, which its specification may override."""
 
     meaning: str
-    clean: tuple[Step, ...]
+    clean: tuple[Step, ...] = Field(strict=False)
     tokens: Tokenisation
     missing: tuple[str, ...]
     """Common missing-value codes of the kind, before those the field adds."""
     levels: LevelTable = "em8"
     bits: int = 1024
-    allowed: frozenset[Step] = _ALL
+    allowed: frozenset[Step] = Field(default=frozenset(STEPS), strict=False)
     """The steps that make sense for the kind; the digits of a date, for example, must keep their places."""
     personal: bool = False
     """Whether it distinguishes the persons of a household."""
 
 
-KINDS: dict[Kind, KindDefaults] = {
-    "name": KindDefaults(
-        meaning="a person's name: spelling varies, and whether its parts are written together or apart",
-        clean=("unicode", "case", "accents", "punctuation", "stop_words", "alphanumeric"),
-        tokens="bigrams",
-        missing=_ALWAYS_MISSING,
-    ),
-    "text": KindDefaults(
-        meaning="free text such as an address: words come, go and are abbreviated",
-        clean=("unicode", "case", "accents", "punctuation", "stop_words", "whitespace"),
-        tokens="bigrams",
-        missing=_ALWAYS_MISSING + _WORDS_MISSING,
-    ),
-    "date": KindDefaults(
-        meaning="a date, whole or partial; its order (ymd, dmy, mdy) is always stated",
-        clean=("unicode", "whitespace"),
-        allowed=_WRITTEN,
-        tokens="date_parts",
-        missing=_ALWAYS_MISSING
-        + _WORDS_MISSING
-        + ("0", "00000000", "0000-00-00", "00/00/0000", "99999999", "9999-99-99", "99/99/9999", "9999-12-31", "9999"),
-        personal=True,
-    ),
-    "number": KindDefaults(
-        meaning="a number; the dot is the decimal sign",
-        clean=("unicode", "whitespace"),
-        allowed=_WRITTEN,
-        tokens="positional_characters",
-        missing=_ALWAYS_MISSING + _WORDS_MISSING + ("-1", "-9", "-99", "-999", "-9999", "99999", "999999", "9999999"),
-    ),
-    "code": KindDefaults(
-        meaning="a postcode, phone number or identifier: every character counts, in its place",
-        clean=("unicode", "case", "alphanumeric"),
-        tokens="positional_characters",
-        missing=_ALWAYS_MISSING
-        + _WORDS_MISSING
-        + tuple("0" * length for length in range(4, 13))
-        + tuple("9" * length for length in range(5, 13)),
-    ),
-    "category": KindDefaults(
-        meaning="one of a few values, equal or not",
-        clean=("unicode", "case", "whitespace"),
-        tokens="value",
-        levels="exact",
-        bits=64,
-        missing=_ALWAYS_MISSING + _WORDS_MISSING + ("-1", "-9", "-99", "999", "9999"),
-    ),
-}
+_FILE = tomllib.loads(Path(__file__).with_name("kinds.toml").read_text(encoding="utf-8"))
+
+
+def _defaults(kind: Kind) -> KindDefaults:
+    entry = _FILE["kinds"][kind]
+    words = [] if kind == "name" else _FILE["words_missing"]
+    return KindDefaults(**{**entry, "missing": (*_FILE["always_missing"], *words, *entry.get("missing", ()))})
+
+
+KINDS: dict[Kind, KindDefaults] = {kind: _defaults(kind) for kind in get_args(Kind)}

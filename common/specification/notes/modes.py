@@ -3,41 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import get_args
 
 from gemel.common.language.message_words import listed
 from gemel.common.parties import Side
 from gemel.common.specification.model.defaults import Mode
 from gemel.common.specification.model.granted_variables import Transfer
 from gemel.common.specification.model.resolution import ResolutionSpec
+from gemel.common.specification.notes.wording import note
 from gemel.common.specification.validation.specification import Specification
 
-SENT: dict[Mode, str] = {
-    "open": (
-        "Names never leave the custodians, but Carole sees which rows have equal or similar values in each field. "
-        "With public counts of names she could guess common ones. Use it with a Carole trusted not to attack them."
-    ),
-    "block_keyed": (
-        "Names never leave the custodians, and Carole can compare two values inside a block only: a row is sent once "
-        "per blocking rule, under a pseudonym of that rule. She sees the sizes of blocks and what is equal or similar "
-        "within them, and per field small groups of sampled signatures that belong to no row. Codes of variables are "
-        "sent separately from all signatures."
-    ),
-    "shared": (
-        "Names never leave the custodians, and no one sees a signature, a similarity or which row agrees with which: "
-        "each row is cut into three random shares, from which Carole, the coordinator and a steward compute the "
-        "comparison levels together. They see the sizes of blocks, and Carole how many pairs have each pattern of "
-        "levels, not which. ANY TWO OF THE THREE TOGETHER could read what Carole has in mode block_keyed: they must "
-        "not collude. Codes of variables are sent separately."
-    ),
-    "trusted": (
-        "THE VALUES THEMSELVES ARE SENT to Carole: every compared field of every row, cleaned but not hidden from her. "
-        "Use it only where Carole may lawfully see them; mode open sends signatures instead."
-    ),
-}
-JOINED = (
-    "The fall-back (resolution: by carole): of the records of candidate pairs, up to a cap, she also learns which "
-    "rows of different rules are one record, and can follow their values from block to block, at most as in mode open."
-)
+SENT: dict[Mode, str] = {mode: note(f"sent_{mode}") for mode in get_args(Mode)}
+JOINED = note("sent_joined")
 """Added to mode block_keyed where its specification lets Carole join rows herself."""
 
 
@@ -51,43 +28,14 @@ def capped(resolution: ResolutionSpec) -> str:
 
 
 def shared_notes(spec: Specification) -> Iterator[str]:
-    rules = listed([rule.name for rule in spec.keyed_rules])
     coordinator, steward = spec.compute.coordinator, spec.compute.steward
     three = f"Carole, {coordinator} (the coordinator) and {steward} (a steward)"
-    sizes = (
-        "how many rows each block has, padded to a power of two, and which blocks of the two files have one key"
-        if spec.padding is not None
-        else "how many rows each block has, and which blocks of the two files have one key"
-    )
-    yield (
-        f"Mode shared: each record is sent once per blocking rule ({rules}), cut into three random shares. Each of"
-        f" {three} holds two of them, from which it can read nothing by itself: no signature, no similarity, and not"
-        " which row agrees with which. Together they compute the comparison levels."
-    )
-    yield (
-        f"ANY TWO OF {three} TOGETHER CAN READ ALL OF IT: every record's keyed signatures inside its blocks, as Carole"
-        " has them in mode block_keyed, and the tags. They must be three organisations that do not collude, on machines"
-        " that no one administers in common. Two of them with a custodian can read the other file's records, as Carole"
-        " with a custodian can in every mode."
-    )
-    yield (
-        f"Each of the three sees {sizes}. A large block of a common key shows that the key is common:"
-        " `gemel alice leakage` measures it."
-    )
-    yield (
-        "Carole sees how many candidate pairs have each pattern of comparison levels, which field is how often missing,"
-        " and the same of random pairs of sampled rows, each in an order that no one knows: not which pair has which"
-        " pattern, and of no pair which rows it is of."
-    )
-    yield (
-        "The coordinator also resolves: it learns which rows are one record, by random handles of each run, and the"
-        f" comparison levels of the pairs near a link. It could join rows {capped(spec.resolution)}: each custodian"
-        " counts over all runs, and refuses above."
-    )
-    yield (
-        f"Who of the three departs from the protocol ends the run, which names the stage and the two parties between"
-        f" which it failed. If {coordinator} or {steward} does not run `gemel compute`, the run waits."
-    )
+    yield note("shared", rules=listed([rule.name for rule in spec.keyed_rules]), three=three)
+    yield note("two_of_three", three=three)
+    yield note("shared_sizes", padded="," if spec.padding is None else ", padded to a power of two,")
+    yield note("shared_patterns")
+    yield note("shared_resolver", capped=capped(spec.resolution))
+    yield note("shared_deviation", coordinator=coordinator, steward=steward)
 
 
 def granted_variables_notes(spec: Specification) -> Iterator[str]:
@@ -99,10 +47,12 @@ def granted_variables_notes(spec: Specification) -> Iterator[str]:
     for transfer in spec.release.transfers:
         compared = {column for field in spec.fields for column in field.columns_of(transfer.sender)}
         if names := [c for c in spec.release.granted_columns(transfer) if c in compared]:
-            yield (
-                f"Of the grants, {_columns(names)} that {transfer.recipient} receives of {transfer.sender.title()} also"
-                f" {'serves' if len(names) == 1 else 'serve'} to compare records: SUCH VALUES IDENTIFY PEOPLE, and show"
-                " where the two files differ about one."
+            yield note(
+                "compared_columns",
+                columns=_columns(names),
+                recipient=transfer.recipient,
+                sender=transfer.sender.title(),
+                serve="serves" if len(names) == 1 else "serve",
             )
 
 
@@ -153,10 +103,14 @@ def _unassessed(spec: Specification, transfer: Transfer) -> Iterator[str]:
         else "the assessment counts variables of the roles key and sensitive, a harmonised one by its common categories"
     )
     verb, them = ("is", "it") if len(names) == 1 else ("are", "them")
-    yield (
-        f"NOT ASSESSED: {_columns(names)} that {transfer.recipient} receives of {transfer.sender.title()} {verb}"
-        f" released without an assessment of what combinations of values reveal: {why}. Give {them} such a role among"
-        f" `variables`, with limits, or approve {them} only if the recipient may hold {them} of every linked person."
+    yield note(
+        "unassessed_columns",
+        columns=_columns(names),
+        recipient=transfer.recipient,
+        sender=transfer.sender.title(),
+        verb=verb,
+        why=why,
+        them=them,
     )
 
 

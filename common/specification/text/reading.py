@@ -16,7 +16,6 @@ from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.language.message_words import shown
 from gemel.common.parties import Side
 from gemel.common.specification.model.blocking import RULE_KINDS, BlockingRule
-from gemel.common.specification.model.defaults import KINDS, STEPS
 from gemel.common.specification.model.fields import FieldSpec
 from gemel.common.specification.model.latent import LatentSpec
 from gemel.common.specification.model.section import Section
@@ -172,33 +171,3 @@ def load_specification(text: str, source: str = "linkage.yaml") -> Specification
     if issues:
         raise document.errors(issues)
     return spec
-
-
-def json_schema() -> dict[str, Any]:
-    """JSON Schema (draft 2020-12) of the specification, with explanatory descriptions.
-
-    An editor with a YAML language server takes it from a first line such as
-    ``# yaml-language-server: $schema=linkage.schema.json``. It knows the shape of a specification; the checks
-    between values (a rule's field that does not exist) are `gemel spec check`'s.
-    """
-    schema = Specification.model_json_schema()
-    schema["$schema"] = "https://json-schema.org/draft/2020-12/schema"
-    schema["title"] = "Gemel linkage specification"
-    field = schema["$defs"]["FieldSpec"]["properties"]
-    field["kind"]["description"] += "\n" + "\n".join(
-        f"- {kind}: {defaults.meaning} (tokens {defaults.tokens}, levels {defaults.levels}, {defaults.bits} bits)"
-        for kind, defaults in KINDS.items()
-    )
-    field["clean"]["description"] += "\n" + "\n".join(f"- {step}: {meaning}" for step, meaning in STEPS.items())
-    # Pydantic reads `9999` as text where text is meant; an editor must not complain about it.
-    variable, common, step = (
-        schema["$defs"][name]["properties"] for name in ("VariableSpec", "CommonCategory", "CoarseningStep")
-    )
-    lists = [field[attribute] for attribute in ("stop_words", "missing", "only_similar")]
-    lists += [variable["categories"], variable["missing"], step["groups"]["additionalProperties"]]
-    for side in ("alice", "bob"):
-        choices = common[side].get("oneOf", common[side].get("anyOf", ()))
-        lists += [choice for choice in choices if choice.get("type") == "array"]
-    for text in (common["category"], *(each["items"] for each in lists)):
-        text["type"] = ["string", "integer"]
-    return schema

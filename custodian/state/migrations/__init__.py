@@ -11,8 +11,8 @@ from pathlib import Path
 
 from sqlalchemy import Connection
 
-from gemel.common.schema_steps import run_steps
 from gemel.common.versions import CUSTODIAN_STATE
+from gemel.serving.schema_steps import run_steps
 
 STEPS = Path(__file__).parent
 

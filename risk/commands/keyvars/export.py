@@ -37,7 +37,7 @@ def linkage(
     environment: Folder = Path("environment"),
 ) -> None:
     """The finest categories that two files can be brought to, as `categorisation` of a linkage specification."""
-    from gemel.common.specification.text.writing import entry_lines
+    from gemel.common.specification.text.option_lines import entry_lines
     from gemel.risk.keyvars import folder
     from gemel.risk.keyvars.linkage import common_categories, insert
 

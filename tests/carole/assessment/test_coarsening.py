@@ -24,7 +24,8 @@ from gemel.carole.assessment.differences import EarlierRelease
 from gemel.carole.assessment.ladders import Ladder, Levels, alike, as_levels, ladders_of
 from gemel.carole.assessment.protected import UNCHANGED, Protected, protected
 from gemel.carole.assessment.released_counts import counted, unpack
-from gemel.common.specification import Specification, dump_specification, load_specification
+from gemel.common.specification import Specification, load_specification
+from gemel.coordinator.draft.specification_text import dump_specification
 from gemel.risk.models.factors import Factor
 from gemel.risk.models.fitted import FittedModel
 from gemel.risk.models.graphs import Graph, members

@@ -24,28 +24,26 @@ from gemel.carole.assessment.combined_assessment import (
 from gemel.carole.assessment.identification import KEY_MEASURES, key_file
 from gemel.carole.assessment.joint_model import joint_model
 from gemel.carole.engine.run.resources import Resources
-from gemel.common.documents.disclosure_measures import MEASURES, QUESTIONS, register, report_order
+from gemel.common.documents.disclosure_measures import MEASURES, QUESTIONS, report_order
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.risk.identification import suda as suda
 from gemel.risk.identification.suda import largest_within
 from tests.carole.assessment.outputs import OUTPUT_MEASURES, RUN, assessed
 
 THROW_AWAY = """
-from gemel.common.documents.disclosure_measures import FOUND, DisclosureMeasure, register
+from gemel.common.documents.disclosure_measures import MEASURES, DisclosureMeasure
 
-register([
-    DisclosureMeasure(
-        name="half_uniques",
-        title="Half of those like no other",
-        meaning="Half the share of sample uniques.",
-        intruder="An intruder who tosses a coin.",
-        sentence="With a coin {value} are found.",
-        method="counted and halved",
-        question=FOUND,
-        place=9,
-        maximum=0.5,
-    )
-])
+MEASURES["half_uniques"] = DisclosureMeasure(
+    name="half_uniques",
+    title="Half of those like no other",
+    meaning="Half the share of sample uniques.",
+    intruder="An intruder who tosses a coin.",
+    sentence="With a coin {value} are found.",
+    method="counted and halved",
+    question="found",
+    place=9,
+    maximum=0.5,
+)
 
 from gemel.carole.assessment.identification import KEY_MEASURES
 from gemel.carole.assessment.measures import Measure
@@ -63,7 +61,8 @@ from benchmarks._built_population import FEW, built
 from gemel.carole.assessment.combined_assessment import AssessmentContext
 from gemel.carole.assessment.combined_assessment import assess
 from gemel.common.errors import GemelErrors
-from gemel.common.specification import dump_specification, json_schema, load_specification, specification_digest
+from gemel.coordinator.draft.specification_text import (dump_specification, json_schema)
+from gemel.common.specification import (load_specification, specification_digest)
 from gemel.coordinator.reports.disclosure import render_risk_report
 
 limits = "half_uniques: 0.01, correct_matches: 0.5"
@@ -109,14 +108,9 @@ def test_every_measure_of_the_registry_is_computed(assessment: Assessment) -> No
 def test_the_report_shows_every_measure_once_under_its_question() -> None:
     listed = [measure.name for _, own in report_order() for measure in own]
     assert sorted(listed) == sorted(MEASURES)
-    assert [request for request, _ in report_order()] == list(QUESTIONS)
+    assert [request for request, _ in report_order()] == list(QUESTIONS.values())
     for _, own in report_order():
         assert len({measure.place for measure in own}) == len(own), "the order within a question is stated"
-
-
-def test_a_name_is_given_once() -> None:
-    with pytest.raises(GemelError, match="a disclosure measure of this name exists"):
-        register([MEASURES["correct_matches"]])
 
 
 # The memory of an assessment: what is counted covers what is allocated, and the rest limits the search for special

@@ -17,8 +17,9 @@ from gemel.carole.assessment.expected_matches import Believed, Supposed, unique_
 from gemel.carole.assessment.measures import Measure
 from gemel.carole.assessment.true_links import Combinations, Halves, TrueLinks, true_links
 from gemel.common.documents.linkage_document import LinkageDocument
-from gemel.common.specification import dump_specification, load_specification
+from gemel.common.specification import load_specification
 from gemel.common.specification.model.assessment import Fraction
+from gemel.coordinator.draft.specification_text import dump_specification
 from tests.carole.assessment.outputs import assessed, linkage
 
 SEED, REPLICATES = 30, 12

@@ -33,11 +33,11 @@ from gemel.carole.store.results import rows_of
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.keys.vault import WrappingKeys
 from gemel.common.parties import Side
-from gemel.common.pki.provisioning import Provisioned
 from gemel.common.progress import Progress
 from gemel.common.rpc.status import passes
 from gemel.common.specification import encoding_digest, load_specification, specification_digest
 from gemel.common.wire.row_handles import RowHandlesRequest
+from gemel.coordinator.provisioning import Provisioned
 from tests.carole import trial
 from tests.carole.cluster.processes import HeldCluster, HeldStore, SetContribution, again, at, in_a_run, small_units
 from tests.carole.deployment import Deployment, eventually

@@ -36,7 +36,8 @@ def check() -> None:
     from gemel.carole.engine import Resources, link
     from gemel.carole.engine.documents.run_documents import findings
     from gemel.carole.engine.run.specified import plan_of
-    from gemel.common.specification import json_schema, specification_notes
+    from gemel.common.specification import specification_notes
+    from gemel.coordinator.draft.specification_text import json_schema
     from gemel.coordinator.reports.linkage import wording
     from tests.carole.engine.conftest import TwoFiles
     from tests.common.specification.test_model import with_scheme

@@ -21,10 +21,10 @@ from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.keys.sealing import SealContext
 from gemel.common.keys.sealing_key import SealingKey
 from gemel.common.parties import Side
-from gemel.common.pki.provisioning import Provisioned
 from gemel.common.specification import Specification
 from gemel.common.wire.resolved_share import ResolvedShare, open_share
 from gemel.common.wire.row_handles import RowHandlesRequest, request_digest
+from gemel.coordinator.provisioning import Provisioned
 from gemel.custodian.encoding.columns import random_order
 from tests.carole.engine.progress import quiet
 from tests.carole.engine.runs import Keyed

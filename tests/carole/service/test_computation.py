@@ -17,11 +17,11 @@ import pytest
 
 from gemel.carole.service.computation_sessions import Absence, Session, Sessions
 from gemel.common.errors import ErrorCode, GemelError
-from gemel.common.parties import ComputeParty, Role
+from gemel.common.parties import PARTIES, ComputeParty, Role
 from gemel.common.pki.certificates import Validity
-from gemel.common.pki.provisioning import PARTIES, provision
-from gemel.common.rpc.dispatch import run_in_loop
+from gemel.coordinator.provisioning import provision
 from gemel.protos.linkage.v1 import computation_pb2, computation_pb2_grpc
+from gemel.serving.dispatch import run_in_loop
 from gemel.shared.session.computation_calls import ComputationCalls
 from gemel.shared.session.message_relay import CAPACITY_BYTES, PART_OVERHEAD_BYTES, Link, MessagePart
 from gemel.shared.session.relayed_channel import PART_BYTES

@@ -9,10 +9,10 @@ from typing import Any
 
 from gemel.common.errors import ErrorCode
 from gemel.common.parties import Side
-from gemel.common.rpc.fairness import MemberLimits
 from gemel.common.signatures.layout import Layout, SetLayout
 from gemel.common.wire.chunks import CHUNK_BYTES, Chunk
 from gemel.protos.linkage.v1 import contribution_pb2, custody_pb2, project_pb2
+from gemel.serving.fairness import MemberLimits
 from tests.carole.deployment import CANARY, DIGEST, RECORDS, SPECIFICATION, make_upload, people, raw_error
 from tests.carole.refusals import refused
 

@@ -22,9 +22,9 @@ from gemel.carole.projects.project import RunState, State
 from gemel.carole.service.supervisor import Supervisor
 from gemel.common.configuration import parse_configuration
 from gemel.common.errors import ErrorCode, GemelError
-from gemel.common.keys.wrapping_configuration import WrappingSection
 from gemel.common.parties import Side
-from gemel.common.pki.provisioning import provision
+from gemel.coordinator.provisioning import provision
+from gemel.party.own_keys import WrappingSection
 from gemel.protos.linkage.v1 import project_pb2
 from tests.carole.deployment import Deployment, Upload, eventually, get, make_upload, people
 from tests.carole.notification.receivers import trickling_server, web_server

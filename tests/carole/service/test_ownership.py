@@ -16,11 +16,11 @@ from gemel.common.keys.check import key_check_value
 from gemel.common.keys.epochs import approval_parts, verify_new_epoch
 from gemel.common.keys.identity import IdentityKey, PublicIdentity, SigningPurpose
 from gemel.common.keys.identity_configuration import open_identity
-from gemel.common.parties import Role, Side
+from gemel.common.parties import PARTIES, Role, Side
 from gemel.common.pki.certificates import Validity
 from gemel.common.pki.members import Members
-from gemel.common.pki.provisioning import PARTIES, provision
 from gemel.coordinator.client.client_configuration import template
+from gemel.coordinator.provisioning import provision
 from gemel.protos.linkage.v1 import coordination_pb2, custody_pb2, project_pb2, resolution_pb2
 from tests.carole.deployment import DIGEST, ENCODING, SEED, SPECIFICATION, Deployment, coordination, eventually, steward
 from tests.carole.refusals import refused

@@ -20,13 +20,13 @@ from gemel.carole.store.tables import approvals, projects
 from gemel.common.errors import ErrorCode
 from gemel.common.keys.identity_configuration import open_identity
 from gemel.common.keys.sealing_key import SealingKey
-from gemel.common.parties import Role, Side
-from gemel.common.pki.provisioning import PARTIES, provision
+from gemel.common.parties import PARTIES, Role, Side
 from gemel.common.rpc import pages
 from gemel.common.rpc.status import MAX_MESSAGE_BYTES
 from gemel.common.specification.model.granted_variables import Transfer
 from gemel.coordinator.client.analyst_client import Analyst
 from gemel.coordinator.client.steward_client import Steward
+from gemel.coordinator.provisioning import provision
 from gemel.protos.linkage.v1 import coordination_pb2, coordination_pb2_grpc, custody_pb2
 from tests.carole.deployment import DIGEST, SPECIFICATION, Deployment, eventually, files_of, make_upload, people
 from tests.carole.refusals import refusal

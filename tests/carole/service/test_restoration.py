@@ -19,9 +19,9 @@ from gemel.common.audit.statements import RestorationDecision
 from gemel.common.errors import ErrorCode
 from gemel.common.keys.identity_configuration import open_identity
 from gemel.common.parties import Role
-from gemel.common.witnessing.log_memory import FileMemory
 from gemel.common.witnessing.log_reader import LogReader
 from gemel.coordinator.client.client_configuration import template
+from gemel.coordinator.client.log_memory import FileMemory
 from gemel.protos.linkage.v1 import restoration_pb2, restoration_pb2_grpc
 from tests.carole.deployment import DIGEST, SPECIFICATION
 from tests.carole.refusals import refused

@@ -10,9 +10,9 @@ from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.parties import Role, Side
 from gemel.common.rpc.transfer import Content
 from gemel.common.wire.checkpoints import checkpoint_to_wire
-from gemel.common.witnessing.log_memory import FileMemory
 from gemel.common.witnessing.log_reader import LogReader
 from gemel.coordinator.client.coordinator_client import Coordinator, ReleasedRuns
+from gemel.coordinator.client.log_memory import FileMemory
 from gemel.protos.linkage.v1 import audit_pb2, audit_pb2_grpc, custody_pb2, project_pb2
 from tests.carole.deployment import make_upload, people
 from tests.carole.refusals import refusal

@@ -19,27 +19,19 @@ from typer.testing import CliRunner
 
 from gemel.carole.commands.audit import app
 from gemel.carole.store import audit as log
-from gemel.carole.store import audit_check
+from gemel.carole.store import audit_check, log_tree
 from gemel.carole.store.database import Database
+from gemel.carole.store.log_tree import Tree, consistency_proof, inclusion_proof
 from gemel.carole.store.provision import initialise
 from gemel.carole.store.tables import audit, audit_checkpoints, audit_nodes, meta
-from gemel.common.audit import (
-    Checkpoint,
-    Tree,
-    Witness,
-    consistency_proof,
-    inclusion_proof,
-    merkle,
-    verify_consistency,
-    verify_inclusion,
-)
+from gemel.common.audit import Checkpoint, Witness, verify_consistency, verify_inclusion
 from gemel.common.audit.merkle import leaf_hash
 from gemel.common.audit.signed_note import notes_in
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.keys.identity_configuration import open_identity
 from gemel.common.parties import Role, Side
-from gemel.common.witnessing.log_memory import FileMemory
 from gemel.common.witnessing.log_reader import LogReader
+from gemel.coordinator.client.log_memory import FileMemory
 from tests.architecture.tree import REPOSITORY
 from tests.carole.deployment import Deployment
 from tests.carole.refusals import refusal
@@ -142,9 +134,9 @@ def resign(connection, identity):
     connection.execute(delete(audit_nodes))
     connection.execute(delete(audit_checkpoints))
     connection.execute(update(meta).where(meta.c.key == "audit").values(value=len(entries)))
-    tree = merkle.Tree()
+    tree = log_tree.Tree()
     for entry in entries:
-        for height, position, value in merkle.completed(tree.size, entry.leaf, tree.node):
+        for height, position, value in log_tree.completed(tree.size, entry.leaf, tree.node):
             connection.execute(insert(audit_nodes).values(height=height, position=position, hash=value))
         tree.append(entry.leaf)
     for size in sorted({min(size, len(entries)) for size in sizes} | {len(entries)}):
@@ -226,7 +218,7 @@ def test_proofs_on_request(filled):
         assert verify_inclusion(entry.leaf, entry.sequence - 1, shown.size, proof, shown.root)
     for old in range(1, shown.size):
         proof = filled.audit.proof(old, shown.size)
-        tree = merkle.Tree()
+        tree = log_tree.Tree()
         for entry in filled.audit.entries()[:old]:
             tree.append(entry.leaf)
         assert verify_consistency(old, shown.size, tree.root, shown.root, proof)

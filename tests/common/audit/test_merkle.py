@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gemel.carole.store import log_tree
 from gemel.common.audit import merkle
 from gemel.common.audit.statements import MAX_ORIGIN, MAX_RECORDS, FileStatement, check_contributed
 from gemel.common.errors import ErrorCode, GemelError
@@ -20,7 +21,7 @@ LEAVES = ["", "00", "10", "2021", "3031", "40414243", "5051525354555657", "60616
 
 
 def tree_of(leaves):
-    tree = merkle.Tree()
+    tree = log_tree.Tree()
     for leaf in leaves:
         tree.append(leaf)
     return tree
@@ -61,7 +62,7 @@ def test_every_inclusion_proof_up_to_40_leaves():
     for size in range(1, 41):
         claimed = tree.root_at(size)
         for index in range(size):
-            proof = merkle.inclusion_proof(index, size, tree.node)
+            proof = log_tree.inclusion_proof(index, size, tree.node)
             assert merkle.verify_inclusion(leaves[index], index, size, proof, claimed)
             for wrong in {(index + 1) % size, (index * 7 + 3) % size} - {index}:
                 assert not merkle.verify_inclusion(leaves[index], wrong, size, proof, claimed)
@@ -73,11 +74,11 @@ def test_every_consistency_proof_up_to_40_leaves():
     other = tree_of(leaves_of(40, b"other"))
     for new in range(41):
         for old in range(new + 1):
-            proof = merkle.consistency_proof(old, new, tree.node)
+            proof = log_tree.consistency_proof(old, new, tree.node)
             assert merkle.verify_consistency(old, new, tree.root_at(old), tree.root_at(new), proof)
             if old:
                 assert not merkle.verify_consistency(old, new, other.root_at(old), tree.root_at(new), proof)
-                forged = merkle.consistency_proof(old, new, other.node)
+                forged = log_tree.consistency_proof(old, new, other.node)
                 assert not merkle.verify_consistency(old, new, tree.root_at(old), other.root_at(new), forged)
 
 
@@ -89,7 +90,7 @@ def test_a_changed_leaf_breaks_consistency_from_there_on(size, data):
     honest = tree_of(leaves)
     leaves[changed] = merkle.leaf_hash(b"edited")
     edited = tree_of(leaves)
-    proof = merkle.consistency_proof(old, size, edited.node)
+    proof = log_tree.consistency_proof(old, size, edited.node)
     assert not merkle.verify_consistency(old, size, honest.root_at(old), edited.root, proof)
 
 
@@ -98,7 +99,7 @@ def test_a_tampered_proof_is_refused(size, data):
     leaves = leaves_of(size)
     tree = tree_of(leaves)
     index = data.draw(st.integers(0, size - 1))
-    proof = merkle.inclusion_proof(index, size, tree.node)
+    proof = log_tree.inclusion_proof(index, size, tree.node)
     assert len(proof) <= size.bit_length()
     assert not merkle.verify_inclusion(leaves[index], index, size, [*proof, bytes(32)], tree.root)
     if proof:
@@ -113,9 +114,9 @@ def test_a_tampered_proof_is_refused(size, data):
 def test_what_does_not_exist_has_no_proof():
     tree = tree_of(leaves_of(3))
     with pytest.raises(ValueError, match="leaf 3 is not among 3"):
-        merkle.inclusion_proof(3, 3, tree.node)
+        log_tree.inclusion_proof(3, 3, tree.node)
     with pytest.raises(ValueError, match="does not begin"):
-        merkle.consistency_proof(4, 3, tree.node)
+        log_tree.consistency_proof(4, 3, tree.node)
     assert not merkle.verify_inclusion(leaves_of(3)[0], 3, 3, [], tree.root)
     assert not merkle.verify_consistency(4, 3, tree.root, tree.root, [])
     assert not merkle.verify_consistency(2, 3, tree.root_at(2), tree.root, [])

@@ -9,7 +9,8 @@ from dataclasses import replace
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
-from gemel.common.audit import AuditEntry, Checkpoint, Tree, Witness, consistency_proof
+from gemel.carole.store.log_tree import Tree, consistency_proof
+from gemel.common.audit import AuditEntry, Checkpoint, Witness
 from gemel.common.audit.entry import canonical, new_salt
 from gemel.common.audit.signed_note import CheckpointNote, Cosignature, NoteLine, key_id, note_text, notes_in, origin
 from gemel.common.errors import ErrorCode, GemelError

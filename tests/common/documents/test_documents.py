@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import json
+import tomllib
 from pathlib import Path
 from string import Formatter
 from typing import Any
@@ -13,11 +14,11 @@ from typer.testing import CliRunner
 
 from gemel.common.documents.document import Document, Part
 from gemel.common.documents.linkage_document import EvaluationDocument
-from gemel.common.documents.reference import DOCUMENTS, document_schema
 from gemel.common.documents.result_warning import ResultWarning, by_severity, result_warning
-from gemel.common.documents.warning_codes import BY_SUBJECT, SEVERITIES, WARNING_CODES
+from gemel.common.documents.warning_codes import SEVERITIES, SUBJECTS, WARNING_CODES
 from gemel.common.errors import ErrorCode, GemelError, GemelErrors
 from gemel.coordinator.commands.spec import app
+from gemel.coordinator.reports.document_schemas import DOCUMENTS, document_schema
 from tests.architecture.tree import PRODUCT
 from tests.carole.refusals import refusal
 from tests.document_reference import reference, warnings_tables
@@ -155,10 +156,12 @@ def test_every_registered_code_has_a_producer() -> None:
 
 
 def test_codes_are_registered_once_and_described_in_sentences() -> None:
-    entries = [entry for entries in BY_SUBJECT.values() for entry in entries]
-    assert len(entries) == len(WARNING_CODES)
+    registry = tomllib.loads((ROOT / "common/documents/warning_codes.toml").read_text(encoding="utf-8"))
+    assert list(registry) == ["subjects", *SUBJECTS]
+    assert sum(len(registry[subject]) for subject in SUBJECTS) == len(WARNING_CODES)
     table = warnings_tables()
-    for entry in entries:
+    for entry in WARNING_CODES.values():
+        assert entry.severity in SEVERITIES
         assert entry.code.replace("_", "").isalnum()
         assert entry.code == entry.code.lower()
         assert f"| `{entry.code}` | {entry.severity} | {entry.meaning} | {entry.remedy or '-'} |\n" in table

@@ -16,13 +16,7 @@ import yaml
 from gemel.common.configuration import parse_configuration
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.keys.identity import Identity, IdentityKey, SigningPurpose
-from gemel.common.keys.identity_configuration import (
-    IdentityConfiguration,
-    IdentitySection,
-    check_identity,
-    create_identity,
-    open_identity,
-)
+from gemel.common.keys.identity_configuration import IdentityConfiguration, check_identity, open_identity
 from gemel.common.keys.key_wrapper import (
     IDENTITY,
     SEALED_BYTES,
@@ -35,13 +29,13 @@ from gemel.common.keys.key_wrapper import (
 from gemel.common.keys.pkcs11_token import Pkcs11Token
 from gemel.common.keys.transit_wrapper import TransitWrapper
 from gemel.common.keys.vault import WRAPPED_BYTES, Vault, WrappingKeys
-from gemel.common.keys.wrapping_configuration import WrappingSection, create_wrapping_key, open_wrapper
-from gemel.common.parties import Role, Side
+from gemel.common.keys.wrapping_configuration import open_wrapper
+from gemel.common.parties import PARTIES, Role, Side
 from gemel.common.pki import Authority, Members, PartyFolder, assemble, certify, checked, enrol
 from gemel.common.pki.enrolment_requests import load_enrolment_request
-from gemel.common.pki.provisioning import PARTIES
 from gemel.custodian.agreement.agreement import Agreement
 from gemel.custodian.agreement.agreement_messages import Terms
+from gemel.party.own_keys import IdentitySection, WrappingSection, create_identity, create_wrapping_key
 from tests.carole.refusals import refusal
 from tests.common.keys.key_stores import SOFTHSM, TOKEN, TransitServer, softhsm
 

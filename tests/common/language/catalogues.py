@@ -95,11 +95,11 @@ def _of_consoles() -> Iterator[tuple[Message, str]]:
 
 def _of_reports() -> Iterator[tuple[Message, str]]:
     yield from _marked(REPORTS)
-    for question in QUESTIONS:
-        yield question.title, "common/documents/disclosure_measures.py"
-        yield question.explanation, "common/documents/disclosure_measures.py"
+    for question in QUESTIONS.values():
+        yield question.title, "common/documents/disclosure_measures.toml"
+        yield question.explanation, "common/documents/disclosure_measures.toml"
     for measure in MEASURES.values():
-        yield measure.title, "common/documents/disclosure_measures.py"
+        yield measure.title, "common/documents/disclosure_measures.toml"
     for template in (*ASSESSMENT.templates, *STATISTICS.templates):
         yield template, "common/documents"
 

@@ -16,13 +16,12 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.keys.identity import Identity, IdentityKey
 from gemel.common.keys.sealing_key import SealingKey
-from gemel.common.parties import Role
+from gemel.common.parties import PARTIES, Role
 from gemel.common.pki.admission import Admission
 from gemel.common.pki.authority import Authority
 from gemel.common.pki.certificates import Validity, certificate_pem, new_key, role_urn, spki_fingerprint
 from gemel.common.pki.certified_names import PinnedKey
 from gemel.common.pki.members import Member, Members
-from gemel.common.pki.provisioning import PARTIES
 from tests.carole.refusals import refusal
 
 

@@ -16,8 +16,7 @@ from gemel.common.keys.sealing import SealContext, open_sealed, seal
 from gemel.common.keys.sealing_key import SealingKey
 from gemel.common.keys.suite import Suite
 from gemel.common.keys.vault import WrappingKeys
-from gemel.common.parties import Role
-from gemel.common.pki import Provisioned
+from gemel.common.parties import PARTIES, Role
 from gemel.common.pki.acceptance import checked
 from gemel.common.pki.admission import Admission
 from gemel.common.pki.authority import Authority
@@ -33,8 +32,9 @@ from gemel.common.pki.enrolment import assemble, certify, enrol
 from gemel.common.pki.enrolment_requests import EnrolmentRequest, load_enrolment_request
 from gemel.common.pki.folders import PartyFolder
 from gemel.common.pki.members import Members
-from gemel.common.pki.provisioning import PARTIES, provision
-from gemel.common.pki.sealing_renewal import renew_sealing_key, sealing_keys_of_another_suite
+from gemel.common.pki.sealing_suites import sealing_keys_of_another_suite
+from gemel.coordinator.provisioning import Provisioned, provision
+from gemel.party.own_keys import renew_sealing_key
 from tests.carole.refusals import refusal, refused
 
 HOSTS = {"carole": ["carole.example.org"]}

@@ -13,15 +13,15 @@ from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.keys.identity import Identity, IdentityKey, PublicIdentity, in_groups
 from gemel.common.keys.sealing_key import DefaultKey, SealingKey
 from gemel.common.keys.suite import Suite
-from gemel.common.parties import Role
-from gemel.common.pki import Authority, Member, Members, Provisioned, provision
+from gemel.common.parties import PARTIES, Role
+from gemel.common.pki import Authority, Member, Members
 from gemel.common.pki.certified_names import CertifiedNames, PinnedKey
 from gemel.common.pki.list_pin import UNPINNED, ListPin, pin_line
 from gemel.common.pki.members import compute_members, require_apart
-from gemel.common.pki.provisioning import PARTIES
-from gemel.common.pki.sealing_renewal import sealing_keys_of_another_suite
+from gemel.common.pki.sealing_suites import sealing_keys_of_another_suite
 from gemel.common.rpc.trust import Trust
 from gemel.common.specification import encoding_digest, load_specification
+from gemel.coordinator.provisioning import Provisioned, provision
 from tests.carole.refusals import refusal
 from tests.specifications import heading
 

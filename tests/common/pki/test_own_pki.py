@@ -15,19 +15,8 @@ from cryptography.x509.oid import ExtendedKeyUsageOID
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.keys.identity import Identity, IdentityKey
 from gemel.common.keys.sealing_key import SealingKey
-from gemel.common.parties import Role
-from gemel.common.pki import (
-    PARTIES,
-    Admission,
-    Authority,
-    Member,
-    Members,
-    PartyFolder,
-    assemble,
-    certify,
-    checked,
-    enrol,
-)
+from gemel.common.parties import PARTIES, Role
+from gemel.common.pki import Admission, Authority, Member, Members, PartyFolder, assemble, certify, checked, enrol
 from gemel.common.pki.certificates import certificate_pem, new_key, role_urn, spki_fingerprint
 from gemel.common.pki.certified_names import CertifiedNames, PinnedKey, certified_names
 from gemel.common.pki.enrolment_requests import load_enrolment_request

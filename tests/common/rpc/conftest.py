@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 
 from gemel.common.pki.certificates import Validity
-from gemel.common.pki.provisioning import Provisioned, provision
+from gemel.coordinator.provisioning import Provisioned, provision
 
 
 @pytest.fixture(scope="session")

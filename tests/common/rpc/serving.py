@@ -6,13 +6,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from gemel.common.parties import Role
+from gemel.common.parties import PARTIES, Role
 from gemel.common.pki.certificates import server_name
-from gemel.common.pki.provisioning import PARTIES, Provisioned
 from gemel.common.rpc.client import Connection
-from gemel.common.rpc.server import RunningServer, Service, start_server
 from gemel.common.rpc.tls import channel_credentials
 from gemel.common.rpc.trust import Trust
+from gemel.coordinator.provisioning import Provisioned
+from gemel.serving.server import RunningServer, Service, start_server
 
 LINKER = server_name(Role.LINKER)
 

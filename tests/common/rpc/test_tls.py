@@ -16,15 +16,15 @@ import pytest
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from gemel.common.errors import ErrorCode, GemelError
-from gemel.common.parties import Role
+from gemel.common.parties import PARTIES, Role
 from gemel.common.pki.authority import Authority
 from gemel.common.pki.certificates import Validity, certificate_pem, key_pem, load_key, new_key, server_name
 from gemel.common.pki.folders import PartyFolder
-from gemel.common.pki.provisioning import PARTIES, Provisioned, provision
 from gemel.common.rpc.client import Connection
-from gemel.common.rpc.server import RunningServer, start_server
 from gemel.common.rpc.tls import TlsFiles, channel_credentials
 from gemel.common.rpc.trust import Trust
+from gemel.coordinator.provisioning import Provisioned, provision
+from gemel.serving.server import RunningServer, start_server
 from tests.carole.refusals import refused
 from tests.common.rpc.serving import LINKER
 

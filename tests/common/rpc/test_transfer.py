@@ -15,14 +15,14 @@ from hypothesis import strategies as st
 
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.parties import Role
-from gemel.common.pki.provisioning import Provisioned
 from gemel.common.rpc import access as rpc_protocol
-from gemel.common.rpc import client, dispatch, pages
+from gemel.common.rpc import client, pages
 from gemel.common.rpc.access import OLDEST_CALLERS, PROTOCOL_KEY, require_caller
 from gemel.common.rpc.dry_run import NotSentError
 from gemel.common.rpc.transfer import IN_FLIGHT, Content, Fetch, send
 from gemel.common.versions import PROTOCOL
 from gemel.common.wire.chunks import CHUNK_BYTES, Chunk
+from gemel.coordinator.provisioning import Provisioned
 from gemel.protos.linkage.v1 import (
     coordination_pb2,
     coordination_pb2_grpc,
@@ -31,6 +31,7 @@ from gemel.protos.linkage.v1 import (
     project_pb2,
     transfer_pb2,
 )
+from gemel.serving import dispatch
 from tests.carole.refusals import refusal
 from tests.common.rpc.serving import connect, serving
 

@@ -18,18 +18,18 @@ from cryptography import x509
 from structlog.testing import capture_logs
 
 from gemel.common.errors import ErrorCode, GemelError
-from gemel.common.parties import Role
-from gemel.common.pki import PARTIES, Authority, Members, PartyFolder, assemble, certify, checked, enrol
+from gemel.common.parties import PARTIES, Role
+from gemel.common.pki import Authority, Members, PartyFolder, assemble, certify, checked, enrol
 from gemel.common.pki.certificates import Validity, server_name
 from gemel.common.pki.certified_names import CertifiedNames
 from gemel.common.pki.enrolment_requests import load_enrolment_request
-from gemel.common.pki.provisioning import Provisioned, provision
 from gemel.common.rpc.client import Connection
-from gemel.common.rpc.server import RunningServer, caller, start_server
 from gemel.common.rpc.tls import TlsFiles, channel_credentials
 from gemel.common.rpc.trust import Trust, TrustWatch
 from gemel.coordinator.client.terminal import show_ending
+from gemel.coordinator.provisioning import Provisioned, provision
 from gemel.protos.linkage.v1 import coordination_pb2, coordination_pb2_grpc, project_pb2
+from gemel.serving.server import RunningServer, caller, start_server
 from tests.carole.refusals import refusal
 from tests.common.pki.own_pki import OwnPki
 

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from gemel.common.errors import ErrorCode, GemelErrors
-from gemel.common.specification import Specification, dump_specification, load_specification, specification_notes
+from gemel.common.specification import Specification, load_specification, specification_notes
+from gemel.coordinator.draft.specification_text import dump_specification
 
 EXAMPLE = Path(__file__).with_name("example.yaml").read_text(encoding="utf-8")
 

@@ -5,13 +5,8 @@ from __future__ import annotations
 import pytest
 
 from gemel.common.documents.disclosure_measures import MEASURES
-from gemel.common.specification import (
-    dump_specification,
-    encoding_digest,
-    json_schema,
-    load_specification,
-    specification_digest,
-)
+from gemel.common.specification import encoding_digest, load_specification, specification_digest
+from gemel.coordinator.draft.specification_text import dump_specification, json_schema
 from tests.common.specification.example import notes_of, read_back, refuse, refuse_at
 from tests.specifications import heading
 

@@ -7,13 +7,8 @@ import re
 import pytest
 
 from gemel.common.errors import ErrorCode
-from gemel.common.specification import (
-    dump_specification,
-    encoding_digest,
-    load_specification,
-    specification_digest,
-    specification_notes,
-)
+from gemel.common.specification import encoding_digest, load_specification, specification_digest, specification_notes
+from gemel.coordinator.draft.specification_text import dump_specification
 from tests.carole.refusals import refusal
 from tests.common.specification.example import notes_of, read_back, refuse
 from tests.specifications import heading

@@ -5,17 +5,11 @@ from __future__ import annotations
 import pytest
 import yaml
 
-from gemel.common.specification import (
-    BlockingKey,
-    dump_specification,
-    encoding_digest,
-    json_schema,
-    load_specification,
-    specification_digest,
-)
+from gemel.common.specification import BlockingKey, encoding_digest, load_specification, specification_digest
 from gemel.common.specification.model.fields import MAX_LISTED
 from gemel.common.specification.text.digest import _encoded_part
 from gemel.common.specification.text.reading import MAX_BYTES
+from gemel.coordinator.draft.specification_text import dump_specification, json_schema
 from tests.common.specification.example import notes_of, refuse
 from tests.specifications import heading
 

@@ -12,12 +12,12 @@ from gemel.carole.fellegi_sunter.settings import MPrior
 from gemel.common.errors import GemelError, GemelErrors
 from gemel.common.specification import (
     Specification,
-    dump_specification,
     encoding_digest,
     load_specification,
     specification_digest,
     specification_notes,
 )
+from gemel.coordinator.draft.specification_text import dump_specification
 from tests.common.specification.example import EXAMPLE, notes_of, read_back, refuse, refuse_at
 from tests.common.specification.test_variables import VARIABLES
 from tests.specifications import heading

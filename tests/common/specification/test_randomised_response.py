@@ -13,14 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gemel.common.errors import GemelErrors
-from gemel.common.specification import (
-    Specification,
-    dump_specification,
-    encoding_digest,
-    json_schema,
-    load_specification,
-    specification_digest,
-)
+from gemel.common.specification import Specification, encoding_digest, load_specification, specification_digest
 from gemel.common.specification.model.defaults import LEVELS
 from gemel.common.specification.model.leakage import (
     REACHED,
@@ -34,6 +27,7 @@ from gemel.common.specification.model.leakage import (
     standard_error,
     tolerant_bounds,
 )
+from gemel.coordinator.draft.specification_text import dump_specification, json_schema
 from research._jaccard import variance
 from tests.common.specification.example import notes_of
 from tests.specifications import heading

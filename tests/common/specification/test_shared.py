@@ -4,13 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from gemel.common.specification import (
-    dump_specification,
-    encoding_digest,
-    load_specification,
-    specification_digest,
-    specification_notes,
-)
+from gemel.common.specification import encoding_digest, load_specification, specification_digest, specification_notes
+from gemel.coordinator.draft.specification_text import dump_specification
 from tests.common.specification.example import EXAMPLE, notes_of, read_back, refuse
 from tests.common.specification.test_block_keyed import ASSESSMENT, VARIABLES
 from tests.common.specification.test_block_keyed import TEXT as BLOCK_KEYED

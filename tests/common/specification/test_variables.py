@@ -11,7 +11,6 @@ from gemel.common.errors import GemelErrors
 from gemel.common.parties import Side
 from gemel.common.specification import (
     Specification,
-    dump_specification,
     encoding_digest,
     load_specification,
     specification_digest,
@@ -22,6 +21,7 @@ from gemel.common.specification.model.section import folded_label
 from gemel.common.specification.model.variables import VariableSpec
 from gemel.common.specification.notes.modes import granted_columns
 from gemel.console.web.specification_words import specification_shown
+from gemel.coordinator.draft.specification_text import dump_specification
 from tests.common.specification.example import EXAMPLE, notes_of, read_back, refuse, refuse_at
 from tests.specifications import heading
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gemel.common.witnessing.log_memory import FileMemory
+from gemel.coordinator.client.log_memory import FileMemory
 from tests.carole.conftest import deployment, parties
 from tests.carole.deployment import Deployment
 from tests.carole.service.test_restoration import configured, declare, rolled_back

@@ -16,7 +16,7 @@ import pytest
 import typer
 
 from gemel.command import SUBCOMMANDS, app, subcommand
-from gemel.common.pki.provisioning import PARTIES
+from gemel.common.parties import PARTIES
 from gemel.coordinator.demonstration.people import TRUTH, two_files
 from tests.specifications import heading
 from tests.typed import typed

@@ -20,8 +20,8 @@ from gemel.carole.configuration import load_carole
 from gemel.carole.service.health import check_health
 from gemel.common.configuration import load_configuration
 from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.parties import PARTIES
 from gemel.common.pki.certificates import host_names, load_certificate
-from gemel.common.pki.provisioning import PARTIES
 from gemel.coordinator.client.client_configuration import CoordinatorConfiguration
 from gemel.coordinator.client.connection import connect
 from gemel.custodian.configuration import load_custodian

@@ -9,13 +9,14 @@ import polars as pl
 import pytest
 
 from gemel.common.parties import Side
-from gemel.common.specification import BlockingRule, Specification, dump_specification, load_specification
+from gemel.common.specification import BlockingRule, Specification, load_specification
 from gemel.common.specification.model.leakage import LeakageSpec
 from gemel.coordinator.demonstration.people import TRUTH, two_files
 from gemel.coordinator.draft.accepted_rules import PAIRS_TRIED, accepted_rules
 from gemel.coordinator.draft.blocking_rules import PAIRS_PER_ROW, Proposal, is_within_any
 from gemel.coordinator.draft.judged_rules import MARGIN, JudgedRules, KeyedGate, measured_limits
 from gemel.coordinator.draft.specification_draft import draft
+from gemel.coordinator.draft.specification_text import dump_specification
 from gemel.custodian.cleaning.columns import clean
 from gemel.custodian.leakage.leakage_assessment import assess
 from gemel.custodian.leakage_report import EVERYBODY, REGISTER, Attacker, Finding, LeakageReport

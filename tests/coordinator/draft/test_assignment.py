@@ -8,10 +8,10 @@ import pytest
 
 from benchmarks.duplicates import copied
 from gemel.common.parties import Side
-from gemel.common.specification import dump_specification
 from gemel.coordinator.demonstration.people import TRUTH, two_files
 from gemel.coordinator.draft.compared_fields import propose_assignment
 from gemel.coordinator.draft.specification_draft import draft
+from gemel.coordinator.draft.specification_text import dump_specification
 from gemel.custodian.cleaning.own_copies import OwnCopies, own_copies
 
 NONE, FEW, MANY = (OwnCopies(1000, equal, near, 1e-9, 1e-6) for equal, near in ((0, 0), (10, 3), (90, 20)))

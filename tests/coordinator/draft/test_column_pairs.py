@@ -11,11 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gemel.common.parties import Side
-from gemel.common.specification import Specification, dump_specification, load_specification
+from gemel.common.specification import Specification, load_specification
 from gemel.coordinator.demonstration.people import IDENTIFIER, TRUTH, two_files
 from gemel.coordinator.draft.column_pairs import overlap_of_values, overlap_of_words, overlap_of_years, shares_value
 from gemel.coordinator.draft.shared_columns import MEANINGS, meaning_of, part_of_date
 from gemel.coordinator.draft.specification_draft import draft
+from gemel.coordinator.draft.specification_text import dump_specification
 from gemel.custodian.cleaning.columns import clean
 
 N, COMMON = 600, 150

@@ -13,18 +13,12 @@ import pytest
 import gemel
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.parties import Side
-from gemel.common.specification import (
-    BlockingKey,
-    BlockingRule,
-    Specification,
-    dump_specification,
-    load_specification,
-    specification_notes,
-)
+from gemel.common.specification import BlockingKey, BlockingRule, Specification, load_specification, specification_notes
 from gemel.common.specification.model.defaults import Mode
 from gemel.coordinator.demonstration.people import TRUTH, two_files
 from gemel.coordinator.draft.blocking_rules import count_pairs
 from gemel.coordinator.draft.specification_draft import ALL_PAIRS, draft, drafted_mode
+from gemel.coordinator.draft.specification_text import dump_specification
 from gemel.coordinator.truth_columns import Truth
 from gemel.custodian.cleaning.columns import clean
 from tests.carole.refusals import refusal

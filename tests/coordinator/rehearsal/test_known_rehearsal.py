@@ -15,9 +15,10 @@ from typer.testing import CliRunner
 
 from gemel.command import app
 from gemel.common.errors import GemelError, GemelErrors
-from gemel.common.specification import Specification, dump_specification, load_specification
+from gemel.common.specification import Specification, load_specification
 from gemel.coordinator.demonstration.people import two_files
 from gemel.coordinator.demonstration.people.insured import driver_network, insured_specification, with_traits
+from gemel.coordinator.draft.specification_text import dump_specification
 from tests.generated_docs import DOCS
 
 SECTION = (DOCS / "variables.md").read_text(encoding="utf-8").split("## Training records", 1)[1].split("\n## ", 1)[0]

@@ -138,7 +138,7 @@ def test_a_rehearsal_in_trusted_mode(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 
 def spec_text(spec: Specification) -> str:
-    from gemel.common.specification import dump_specification
+    from gemel.coordinator.draft.specification_text import dump_specification
 
     return dump_specification(spec)
 

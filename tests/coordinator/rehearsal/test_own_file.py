@@ -14,11 +14,12 @@ from gemel.carole.engine import Resources
 from gemel.command import app
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.parties import Side
-from gemel.common.specification import Specification, dump_specification
+from gemel.common.specification import Specification
 from gemel.coordinator.commands.duplicates import command
 from gemel.coordinator.demonstration.people import TRUTH, two_files
 from gemel.coordinator.demonstration.people.population import IDENTIFIER
 from gemel.coordinator.draft.specification_draft import draft
+from gemel.coordinator.draft.specification_text import dump_specification
 from gemel.coordinator.rehearsal.own_file import at_home, own_duplicates
 from gemel.records.registry import file_source
 from tests.carole.refusals import refused

@@ -18,10 +18,11 @@ import gemel
 from gemel.command import app
 from gemel.common.documents.result_warning import result_warning
 from gemel.common.errors import ErrorCode, GemelError
-from gemel.common.specification import Specification, dump_specification, specification_digest
+from gemel.common.specification import Specification, specification_digest
 from gemel.coordinator.demonstration.people import IDENTIFIER, TRUTH, two_files
 from gemel.coordinator.demonstration.people.insured import with_policy, with_traits
 from gemel.coordinator.draft.specification_draft import SAME_RECORDS, draft
+from gemel.coordinator.draft.specification_text import dump_specification
 from gemel.coordinator.rehearsal import rehearse as rehearsal
 from gemel.coordinator.rehearsal.narration import Narrator
 from gemel.coordinator.rehearsal.output_folder import WRITTEN, _whole, rehearse_into

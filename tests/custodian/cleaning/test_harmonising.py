@@ -15,14 +15,8 @@ from gemel.common.documents.result_warning import result_warning
 from gemel.common.errors import ErrorCode, GemelError, GemelErrors
 from gemel.common.keys.derivation import Seed
 from gemel.common.parties import Side
-from gemel.common.specification import (
-    Specification,
-    dump_specification,
-    encoding_digest,
-    json_schema,
-    load_specification,
-    specification_notes,
-)
+from gemel.common.specification import Specification, encoding_digest, load_specification, specification_notes
+from gemel.coordinator.draft.specification_text import dump_specification, json_schema
 from gemel.custodian.cleaning.columns import clean
 from gemel.custodian.cleaning.profile import Profile, profile_table
 from gemel.custodian.steps.seed_agreement import canary

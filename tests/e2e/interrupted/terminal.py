@@ -19,7 +19,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
-from gemel.common.terminal.ended_in_order import WORDS
+from gemel.ended_in_order import WORDS
 from tests import fork_server
 from tests.common.commands import commands
 

@@ -6,9 +6,9 @@ import sys
 from pathlib import Path
 
 from gemel.common.progress import Progress
-from gemel.common.terminal.ended_in_order import ended_in_order
 from gemel.coordinator.client.compute_service import serve
 from gemel.coordinator.client.connection import Client
+from gemel.ended_in_order import ended_in_order
 from gemel.shared.parties.offered_session import OfferedSession
 from gemel.shared.session.joined_session import JoinedSession
 

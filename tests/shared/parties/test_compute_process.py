@@ -29,12 +29,12 @@ from gemel.common.keys.identity_configuration import open_identity
 from gemel.common.parties import ComputeParty, Role
 from gemel.common.pki.folders import PartyFolder
 from gemel.common.pki.members import Members
-from gemel.common.pki.provisioning import Provisioned
 from gemel.common.pki.reader import Reader
 from gemel.common.specification import load_specification, specification_digest
 from gemel.coordinator.client.client_configuration import template
 from gemel.coordinator.client.compute_service import serve
 from gemel.coordinator.client.connection import client
+from gemel.coordinator.provisioning import Provisioned
 from gemel.protos.linkage.v1 import computation_pb2, project_pb2
 from gemel.shared.parties.compute_process import ComputeProcess
 from gemel.shared.parties.computing_screen import ComputingScreen
@@ -149,6 +149,7 @@ def herself(deployment: Deployment) -> Reader:
     return Reader.load(deployment.parties.parties["carole"], Role.LINKER)
 
 
+@pytest.mark.long  # the first tier kills parties in tests/e2e/test_shared_disturbed.py
 def test_a_killed_party_is_awaited_and_the_computation_begins_again(
     deployment: Deployment, computing: Computing, start: Callable[[str], Process]
 ) -> None:

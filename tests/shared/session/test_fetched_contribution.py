@@ -8,12 +8,12 @@ from gemel.common.errors import ErrorCode
 from gemel.common.keys.identity_configuration import open_identity
 from gemel.common.keys.sealing_key import SealingKey
 from gemel.common.parties import ComputeParty, Side
-from gemel.common.pki.provisioning import Provisioned
 from gemel.common.signatures.custodian_shares import ShareSecrets
 from gemel.common.signatures.layout import SAMPLES, FieldLayout, Layout, SetLayout
 from gemel.common.specification import encoding_digest, load_specification
 from gemel.common.wire.manifest import Manifest, manifest_to_wire
 from gemel.common.wire.share_headers import HeaderAbout, seal_header
+from gemel.coordinator.provisioning import Provisioned
 from gemel.protos.linkage.v1 import computation_pb2
 from gemel.shared.session.computation_calls import ComputationCalls
 from gemel.shared.session.fetched_contribution import fetched_contribution

@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from gemel.common.terminal.ended_in_order import WORDS
+from gemel.ended_in_order import WORDS
 
 ROOT = Path(__file__).resolve().parents[3]
 
 HASHING = """\
 import hashlib
-from gemel.common.terminal.ended_in_order import ended_in_order
+from gemel.ended_in_order import ended_in_order
 with ended_in_order(0.2):
     print("at work", flush=True)
     hashlib.pbkdf2_hmac("sha256", b"", b"", 2**31 - 1)
@@ -24,7 +24,7 @@ with ended_in_order(0.2):
 """Some ten minutes in one call."""
 
 ASKING = """\
-from gemel.common.terminal.ended_in_order import ended_in_order
+from gemel.ended_in_order import ended_in_order
 with ended_in_order(60.0):
     import polars
     try:
@@ -37,7 +37,7 @@ with ended_in_order(60.0):
 
 CALLED_BACK = """\
 import ctypes, threading
-from gemel.common.terminal.ended_in_order import ended_in_order
+from gemel.ended_in_order import ended_in_order
 def work():
     print("at work", flush=True)
     threading.Event().wait(120)
@@ -52,7 +52,7 @@ with ended_in_order(60.0):
 
 SERVING = """\
 import signal, threading
-from gemel.common.terminal.ended_in_order import ended_in_order
+from gemel.ended_in_order import ended_in_order
 with ended_in_order(0.0):
     ended = threading.Event()
     signal.signal(signal.SIGTERM, lambda *_: ended.set())

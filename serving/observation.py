@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from prometheus_client import CollectorRegistry, Counter, Histogram, Info, ProcessCollector, disable_created_metrics
 
 from gemel.common.errors import ErrorCode
-from gemel.common.observability.endpoint import Endpoint
-from gemel.common.observability.readiness import Readiness
 from gemel.common.observability.settings import Observability
-from gemel.common.rpc.call_recorder import Call, CallRecorder, Observer, log_call
+from gemel.serving.call_recorder import Call, CallRecorder, Observer, log_call
+from gemel.serving.endpoint import Endpoint
+from gemel.serving.readiness import Readiness
 
 # Metrics of a server's calls: how many, of which role, how they ended, how long they took. No member is named.
 

@@ -19,11 +19,11 @@ from prometheus_client import CollectorRegistry
 
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.parties import Role
-from gemel.common.pki.provisioning import Provisioned
-from gemel.common.rpc.call_recorder import Call, CallRecorder, log_call
 from gemel.common.rpc.client import Connection
-from gemel.common.rpc.observation import CallMetrics
+from gemel.coordinator.provisioning import Provisioned
 from gemel.protos.linkage.v1 import coordination_pb2, coordination_pb2_grpc, project_pb2
+from gemel.serving.call_recorder import Call, CallRecorder, log_call
+from gemel.serving.observation import CallMetrics
 from tests.common.rpc.serving import connect, serving
 
 GET = "/linkage.v1.Coordination/GetProject"

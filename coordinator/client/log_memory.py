@@ -1,6 +1,7 @@
-"""What a party keeps of Carole's audit log: the checkpoints it has verified, and the runs it knows to be released.
+"""What a coordinator or a steward, who runs commands only, keeps of Carole's audit log in a small file.
 
-A custodian's service keeps them in its state. Coordinator and steward, who run commands only, have a small file.
+These are the checkpoints it has verified, and the runs it knows to be released; a custodian's service has them in its
+state.
 """
 
 from __future__ import annotations
@@ -11,32 +12,13 @@ import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from gemel.common.audit import Checkpoint
 from gemel.common.durable import whole_file
 from gemel.common.errors import ErrorCode, GemelError, file_error
 
 _HOUR_MS = 60 * 60 * 1000
-
-
-class LogMemory(Protocol):
-    """What `LogReader` needs of a party's memory."""
-
-    def seen(self) -> list[Checkpoint]:
-        """The verified checkpoints of the log as it is now accepted, oldest first."""
-
-    def newest_seen(self) -> Checkpoint | None:
-        """The newest of them."""
-
-    def see(self, checkpoint: Checkpoint) -> None:
-        """Store a checkpoint that was verified, and continues the others."""
-
-    def set_aside(self, restoration: int, size: int) -> None:
-        """Take the checkpoints above a size for those of a log that a restoration has cut; they are kept apart."""
-
-    def lost(self, restoration: int) -> Checkpoint | None:
-        """The newest checkpoint that was set aside for a restoration."""
 
 
 class FileMemory:

@@ -1,28 +1,23 @@
-"""A specification as YAML for people: one line per option, defaults left out, a comment where one was given.
+"""A specification as YAML for people: one line per option, defaults left out, a comment where one was given; and the
+JSON Schema by which their editor helps them.
 
 Comments are addressed by path: ``{"fields[2]": "...", "blocking": "..."}``. They are written above their option.
 """
 
 from __future__ import annotations
 
-import re
 import textwrap
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from gemel.common.specification.model.assessment import AssessmentSpec
 from gemel.common.specification.model.blocking import BlockingRule
+from gemel.common.specification.model.defaults import KINDS, STEPS
 from gemel.common.specification.model.fields import FieldSpec
-from gemel.common.specification.model.section import Section
 from gemel.common.specification.model.variables import VariableSpec
+from gemel.common.specification.text.option_lines import WIDTH, entry_lines, flow, scalar
 from gemel.common.specification.validation.specification import Specification
 from gemel.common.validation_issues import path_text
-
-_WIDTH = 100
-_DEEPEST = 4
-_PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_. /+-]*(?<! )")
-_NOT_TEXT = {"true", "false", "null", "y", "n", "yes", "no", "on", "off"}
-"""Words that this reader of YAML, or one of YAML 1.1, does not read as text."""
 
 
 def dump_specification(spec: Specification, comments: Mapping[str, str] | None = None) -> str:
@@ -47,7 +42,7 @@ class _Writer:
         yield "custodians:"
         for side in ("alice", "bob"):
             yield from self.comment(f"custodians.{side}", 2)
-            yield f"  {side}: {_flow(getattr(spec.custodians, side))}"
+            yield f"  {side}: {flow(getattr(spec.custodians, side))}"
         yield ""
         yield from self.several("fields", spec.fields, self.attributes)
         yield ""
@@ -75,7 +70,7 @@ class _Writer:
     def options(self, spec: Specification, keys: Iterable[str], *, all_keys: bool = False) -> Iterator[str]:
         for key in keys:
             yield from self.comment(key, 0)
-            yield f"{key}: {_flow(getattr(spec, key), all_keys=all_keys)}"
+            yield f"{key}: {flow(getattr(spec, key), all_keys=all_keys)}"
 
     def several(self, key: str, parts: Sequence[Any], lines: Callable[[Any, str], Iterator[str]]) -> Iterator[str]:
         yield from self.comment(key, 0)
@@ -97,13 +92,13 @@ class _Writer:
                 yield from (lead + line for line in others)
 
     def rule(self, rule: BlockingRule, _: str) -> Iterator[str]:
-        yield f"  - name: {_scalar(rule.name)}"
+        yield f"  - name: {scalar(rule.name)}"
         if rule.keys:
-            yield f"    keys: [{', '.join(_flow(key) for key in rule.keys)}]"
+            yield f"    keys: [{', '.join(flow(key) for key in rule.keys)}]"
         for key, info in BlockingRule.model_fields.items():
             value = getattr(rule, key)
             if key not in ("name", "keys") and value != info.default:
-                yield f"    {key}: {_flow(value, all_keys=True)}"
+                yield f"    {key}: {flow(value, all_keys=True)}"
 
     def assessment(self, assessment: AssessmentSpec | None) -> Iterator[str]:
         if assessment is None:
@@ -122,38 +117,22 @@ class _Writer:
             if key == "tables":
                 yield "  tables:"
                 for table in value:
-                    yield f"    - {_flow(table)}"
+                    yield f"    - {flow(table)}"
             elif key == "protect":
                 yield "  protect:"
                 for variable, steps in value.items():
-                    yield f"    {_scalar(variable)}:"
-                    yield from (f"      - {_flow(step)}" for step in steps)
+                    yield f"    {scalar(variable)}:"
+                    yield from (f"      - {flow(step)}" for step in steps)
             else:
-                yield f"  {key}: {_flow(value)}"
+                yield f"  {key}: {flow(value)}"
 
     def comment(self, path: str, indent: int) -> Iterator[str]:
         for paragraph in self.comments.get(path, "").splitlines():
-            for line in _wrapped(paragraph, _WIDTH - indent):
+            for line in _wrapped(paragraph, WIDTH - indent):
                 readable = "".join(
                     character if character.isprintable() else "\N{REPLACEMENT CHARACTER}" for character in line
                 )
                 yield f"{' ' * indent}# {readable}".rstrip()
-
-
-def entry_lines(key: str, value: object) -> list[str]:
-    """The YAML lines of an attribute: one, or for a table also one for each row; a long list is wrapped."""
-    if isinstance(value, tuple) and value and key == "categorisation":
-        return [f"{key}:", *(f"  - {_flow(row)}" for row in value)]
-    line = f"{key}: {_flow(value)}"
-    if len(line) <= _WIDTH or key != "only_similar" or not isinstance(value, tuple):
-        return [line]
-    lines = [f"{key}:", "  ["]
-    for word in value:
-        entry = f"{_flow(word)},"
-        if len(lines[-1]) + 1 + len(entry) > _WIDTH - _DEEPEST:
-            lines.append("  ")
-        lines[-1] += entry if lines[-1].endswith(("[", "  ")) else f" {entry}"
-    return [*lines[:-1], f"{lines[-1][:-1]}]"]
 
 
 def _wrapped(paragraph: str, width: int) -> list[str]:
@@ -170,36 +149,31 @@ def _default(part: FieldSpec | VariableSpec, key: str) -> object:
     return info.default
 
 
-def _quoted(character: str) -> str:
-    if character in '"\\':
-        return f"\\{character}"
-    return character if character.isprintable() else f"\\U{ord(character):08X}"
+def json_schema() -> dict[str, Any]:
+    """JSON Schema (draft 2020-12) of the specification, with explanatory descriptions.
 
-
-def _flow(value: object, *, all_keys: bool = False) -> str:
-    if isinstance(value, Section):
-        parts = []
-        for key, info in type(value).model_fields.items():
-            item = getattr(value, key)
-            if (all_keys and item != ()) or info.is_required() or item != info.default:
-                parts.append(f"{key}: {_flow(item)}")
-        return "{" + ", ".join(parts) + "}"
-    if isinstance(value, dict):
-        return "{" + ", ".join(f"{_scalar(key)}: {_flow(item)}" for key, item in value.items()) + "}"
-    if isinstance(value, tuple):
-        return "[" + ", ".join(_flow(item) for item in value) + "]"
-    return _scalar(value)
-
-
-def _scalar(value: object) -> str:
-    if value is None:
-        return "null"
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, str):
-        # Quoted whenever any reader could read it as something else.
-        plain = _PLAIN.fullmatch(value) and value.lower() not in _NOT_TEXT
-        return value if plain else f'"{"".join(map(_quoted, value))}"'
-    if isinstance(value, float):
-        return repr(value) if value != int(value) else str(int(value))
-    return str(value)
+    An editor with a YAML language server takes it from a first line such as
+    ``# yaml-language-server: $schema=linkage.schema.json``. It knows the shape of a specification; the checks
+    between values (a rule's field that does not exist) are `gemel spec check`'s.
+    """
+    schema = Specification.model_json_schema()
+    schema["$schema"] = "https://json-schema.org/draft/2020-12/schema"
+    schema["title"] = "Gemel linkage specification"
+    field = schema["$defs"]["FieldSpec"]["properties"]
+    field["kind"]["description"] += "\n" + "\n".join(
+        f"- {kind}: {defaults.meaning} (tokens {defaults.tokens}, levels {defaults.levels}, {defaults.bits} bits)"
+        for kind, defaults in KINDS.items()
+    )
+    field["clean"]["description"] += "\n" + "\n".join(f"- {step}: {meaning}" for step, meaning in STEPS.items())
+    # Pydantic reads `9999` as text where text is meant; an editor must not complain about it.
+    variable, common, step = (
+        schema["$defs"][name]["properties"] for name in ("VariableSpec", "CommonCategory", "CoarseningStep")
+    )
+    lists = [field[attribute] for attribute in ("stop_words", "missing", "only_similar")]
+    lists += [variable["categories"], variable["missing"], step["groups"]["additionalProperties"]]
+    for side in ("alice", "bob"):
+        choices = common[side].get("oneOf", common[side].get("anyOf", ()))
+        lists += [choice for choice in choices if choice.get("type") == "array"]
+    for text in (common["category"], *(each["items"] for each in lists)):
+        text["type"] = ["string", "integer"]
+    return schema

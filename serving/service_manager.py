@@ -14,7 +14,7 @@ from collections.abc import Mapping
 
 import structlog
 
-from gemel.common.observability.readiness import Readiness, State, is_ready
+from gemel.serving.readiness import Readiness, State, is_ready
 
 UNTIL_READY_SECONDS = 1.0
 """Between the checks until all have been well for the first time."""

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from gemel.common.errors import ErrorCode, GemelError
-from gemel.common.observability import service_manager
-from gemel.common.observability.readiness import Readiness
-from gemel.common.observability.service_manager import ServiceManager
+from gemel.serving import service_manager
+from gemel.serving.readiness import Readiness
+from gemel.serving.service_manager import ServiceManager
 
 
 class Heard:
@@ -43,7 +43,7 @@ def heard(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Heard]:
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(service_manager, "UNTIL_READY_SECONDS", 0.0)
-    monkeypatch.setattr("gemel.common.observability.readiness.REMEMBERED_SECONDS", 0.0)
+    monkeypatch.setattr("gemel.serving.readiness.REMEMBERED_SECONDS", 0.0)
 
 
 def waiting(heard: Heard, readiness: Readiness, vital: str = "") -> tuple[threading.Event, threading.Thread]:
@@ -91,7 +91,7 @@ def test_no_sign_of_life_when_what_is_vital_fails(heard: Heard) -> None:
 
 
 def test_no_sign_of_life_while_a_check_hangs(heard: Heard, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("gemel.common.observability.readiness.PATIENCE_SECONDS", 0.01)
+    monkeypatch.setattr("gemel.serving.readiness.PATIENCE_SECONDS", 0.01)
     released = threading.Event()
     ended, thread = waiting(heard, Readiness({"blobs": lambda: released.wait() and None}))
     assert heard.next() == {"STATUS=not ready (blobs: no answer)"}

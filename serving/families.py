@@ -9,22 +9,12 @@ from pathlib import Path
 from cryptography import x509
 from prometheus_client.core import GaugeMetricFamily, Metric
 
-from gemel.common.observability.machine_check import disk_usage
-from gemel.common.observability.readiness import Readiness, State
-from gemel.common.pki.certificates import read_certificates
 from gemel.common.pki.checks import utc_now
 from gemel.common.pki.ending import urgency
+from gemel.serving.machine_check import disk_usage
+from gemel.serving.readiness import Readiness, State
 
 DAY_SECONDS = 86_400.0
-
-
-def certificates_in_use(own: bytes, linker: bytes, callers: bytes) -> dict[str, x509.Certificate]:
-    """Every certificate (PEM) that a service works with, by ``own``, ``linker-1``, ``callers-1`` and so on. Authorities
-    are named by their place: no organisation is named."""
-    found = {"own": read_certificates(own, "own")[0]}
-    for name, bundle in (("linker", linker), ("callers", callers)):
-        found |= {f"{name}-{i}": each for i, each in enumerate(read_certificates(bundle, name), 1)}
-    return found
 
 
 def days_left(end: datetime) -> float:

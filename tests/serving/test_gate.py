@@ -16,12 +16,11 @@ from grpc_health.v1 import health_pb2
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.parties import CUSTODIANS, Role
 from gemel.common.pki.certificates import Validity
-from gemel.common.pki.provisioning import Provisioned, provision
 from gemel.common.rpc.access import ACCESS
 from gemel.common.rpc.client import Connection
-from gemel.common.rpc.server import RunningServer, caller, start_server
 from gemel.common.rpc.status import METADATA_KEY, from_rpc_error
 from gemel.common.rpc.trust import Trust
+from gemel.coordinator.provisioning import Provisioned, provision
 from gemel.protos.linkage.v1 import (
     audit_pb2,
     computation_pb2,
@@ -35,6 +34,7 @@ from gemel.protos.linkage.v1 import (
     stewardship_pb2,
     variables_pb2,
 )
+from gemel.serving.server import RunningServer, caller, start_server
 from tests.carole.refusals import refusal
 from tests.common.rpc.serving import LINKER, connect, serving
 

@@ -16,10 +16,10 @@ from prometheus_client.parser import text_string_to_metric_families
 from pydantic import ValidationError
 
 from gemel.common.errors import ErrorCode, GemelError
-from gemel.common.observability import endpoint as module
-from gemel.common.observability.endpoint import MAX_CONNECTIONS, Endpoint
-from gemel.common.observability.readiness import Readiness, State
 from gemel.common.observability.settings import Observability, host_and_port, local, section
+from gemel.serving import endpoint as module
+from gemel.serving.endpoint import MAX_CONNECTIONS, Endpoint
+from gemel.serving.readiness import Readiness, State
 from tests.carole.refusals import refusal
 
 
@@ -46,8 +46,8 @@ def checks() -> Checks:
 
 @pytest.fixture
 def endpoint(checks: Checks, monkeypatch: pytest.MonkeyPatch) -> Iterator[Endpoint]:
-    monkeypatch.setattr("gemel.common.observability.readiness.REMEMBERED_SECONDS", 0.0)
-    monkeypatch.setattr("gemel.common.observability.readiness.PATIENCE_SECONDS", 0.3)
+    monkeypatch.setattr("gemel.serving.readiness.REMEMBERED_SECONDS", 0.0)
+    monkeypatch.setattr("gemel.serving.readiness.PATIENCE_SECONDS", 0.3)
     registry = CollectorRegistry()
     Gauge("known", "A value.", registry=registry).set(7)
     served = Endpoint("127.0.0.1:0", registry, Readiness({"database": checks.database, "disk": checks.disk}))
@@ -136,7 +136,7 @@ def test_an_address_in_use_is_reported(endpoint: Endpoint) -> None:
 
 
 def test_a_page_is_computed_once_for_many_readers(monkeypatch: pytest.MonkeyPatch) -> None:
-    from gemel.common.observability.readiness import Recent
+    from gemel.serving.readiness import Recent
 
     computed = []
 

@@ -19,11 +19,11 @@ from gemel.common.logging_setup import place_of
 from gemel.common.parties import Role
 from gemel.common.pki.members import Member
 from gemel.common.rpc.access import ACCESS, require_caller
-from gemel.common.rpc.call_recorder import CallRecorder, note_caller, note_error
-from gemel.common.rpc.dispatch import Dispatcher, run_in_loop, shown_chain
-from gemel.common.rpc.fairness import IN_LOOP, MemberLimits
 from gemel.common.rpc.status import MAX_MESSAGE_BYTES, for_others, is_own_failure, status_of, to_metadata, typed
 from gemel.common.rpc.trust import Trust
+from gemel.serving.call_recorder import CallRecorder, note_caller, note_error
+from gemel.serving.dispatch import Dispatcher, run_in_loop, shown_chain
+from gemel.serving.fairness import IN_LOOP, MemberLimits
 
 log = structlog.get_logger()
 
@@ -47,7 +47,7 @@ def caller(context: grpc.ServicerContext) -> Member:
     return _callers[id(context)]
 
 
-class Gate(grpc.ServerInterceptor):  # type: ignore[misc]
+class Gate:
     """Wraps every handler with the checks that every method needs.
 
     With `own_operator` the callers are the service's own operator, who reads every error whole.
@@ -57,19 +57,17 @@ class Gate(grpc.ServerInterceptor):  # type: ignore[misc]
         self,
         access: Mapping[str, frozenset[Role]],
         admit: Admit,
-        denied: Denied | None = None,
+        denied: Denied | None,
         *,
-        own_operator: bool = False,
+        own_operator: bool,
     ) -> None:
         self._access = access
         self._admit = admit
         self._denied = denied
         self._own_operator = own_operator
 
-    def intercept_service(self, continuation: Any, details: Any) -> Any:
-        handler = continuation(details)
-        if handler is None:
-            return None
+    def wrapped(self, handler: Any, details: Any) -> Any:
+        """A method's handler behind the checks; None for one that is not supported."""
         method, metadata = details.method, details.invocation_metadata
         behaviour = _parsing(method, handler.unary_unary or handler.unary_stream, handler.request_deserializer)
         if handler.unary_unary is not None:
@@ -262,7 +260,7 @@ def start_server(
     """
     settings = settings or ServerSettings()
     gate = Gate(access, trust, denied, own_operator=own_operator)
-    dispatcher = Dispatcher(gate, recorder, trust, settings.member, settings.threads)
+    dispatcher = Dispatcher(gate.wrapped, recorder, trust, settings.member, settings.threads)
     health_servicer = health.HealthServicer()
     registered = [*services, (health_pb2_grpc.add_HealthServicer_to_server, health_servicer)]
     try:

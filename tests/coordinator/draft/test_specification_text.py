@@ -24,9 +24,7 @@ from gemel.common.specification import (
     FieldSpec,
     Specification,
     VariableSpec,
-    dump_specification,
     encoding_digest,
-    json_schema,
     load_specification,
     specification_digest,
 )
@@ -35,6 +33,7 @@ from gemel.common.specification.model.content import SpecificationContent
 from gemel.common.specification.model.resolution import MAX_JOINS
 from gemel.common.specification.model.section import Section
 from gemel.common.specification.text.digest import canonical_json
+from gemel.coordinator.draft.specification_text import dump_specification, json_schema
 from tests.common.specification.example import EXAMPLE
 from tests.common.specification.test_block_keyed import TEXT as BLOCK_KEYED
 from tests.specification_reference import specification_reference

@@ -2,7 +2,7 @@
 
 Calls cost no thread while they arrive, wait for their turn, or are refused; and their messages are not read before they
 are admitted. The methods themselves are ordinary functions, run by a bounded pool, long polls by a pool of their own;
-but for those that only pass messages on, which are coroutines of the event loop (`common.rpc.fairness.IN_LOOP`).
+but for those that only pass messages on, which are coroutines of the event loop (`serving.fairness.IN_LOOP`).
 A caller that goes away does not free its place before its method has ended.
 """
 
@@ -24,9 +24,10 @@ from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.parties import Role
 from gemel.common.pki.members import Member
 from gemel.common.rpc.access import OWN_PROTOCOL
-from gemel.common.rpc.call_recorder import CallRecorder, own_clock
-from gemel.common.rpc.fairness import IN_LOOP, LONG_POLLS, OWN_LIMITS, MemberLimits, MemberShare
+from gemel.common.rpc.call_metadata import own_clock
 from gemel.common.rpc.status import status_of, to_metadata
+from gemel.serving.call_recorder import CallRecorder
+from gemel.serving.fairness import IN_LOOP, LONG_POLLS, OWN_LIMITS, MemberLimits, MemberShare
 
 Result = TypeVar("Result")
 
@@ -118,14 +119,13 @@ class Dispatcher(grpc.aio.ServerInterceptor):  # type: ignore[misc]
 
     def __init__(
         self,
-        gate: grpc.ServerInterceptor,
+        gate: Callable[[Any, Any], Any],
         recorder: CallRecorder | None,
         admit: Callable[[bytes], Member],
         limits: MemberLimits,
         threads: int,
     ) -> None:
-        self._gate = gate
-        self._recorder = recorder
+        self._gate, self._recorder = gate, recorder
         self._admit = admit
         self._limits = limits
         self._threads = ThreadPoolExecutor(threads, thread_name_prefix="rpc")
@@ -141,11 +141,11 @@ class Dispatcher(grpc.aio.ServerInterceptor):  # type: ignore[misc]
     async def intercept_service(self, continuation: Any, details: Any) -> Any:
         """The method's handler, dispatched."""
         handler = await continuation(details)
-        for interceptor in (self._gate, self._recorder):
-            if interceptor is not None:
-                handler = interceptor.intercept_service(lambda _, found=handler: found, details)
+        handler = None if handler is None else self._gate(handler, details)
         if handler is None:
             return None
+        if self._recorder is not None:
+            handler = self._recorder.wrapped(handler, details)
         # A handler of a stream of requests reads them itself: the one message is read when the call is admitted.
         streams = handler.unary_unary is None
         behaviour = handler.unary_stream if streams else handler.unary_unary

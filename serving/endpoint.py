@@ -17,8 +17,8 @@ from prometheus_client import CollectorRegistry
 from prometheus_client.exposition import choose_encoder
 
 from gemel.common.errors import ErrorCode, GemelError
-from gemel.common.observability.readiness import State, is_ready
 from gemel.common.observability.settings import host_and_port
+from gemel.serving.readiness import State, is_ready
 
 MAX_CONNECTIONS = 16
 CONNECTION_SECONDS = 10.0

@@ -15,14 +15,14 @@ import pytest
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from gemel.common.errors import ErrorCode, GemelError
-from gemel.common.pki.provisioning import Provisioned
 from gemel.common.rpc.access import ACCESS
 from gemel.common.rpc.client import Connection
-from gemel.common.rpc.dispatch import may_wait
-from gemel.common.rpc.fairness import COSTS, LONG_POLLS, MemberLimits, TokenBucket
-from gemel.common.rpc.server import RunningServer, ServerSettings, caller
 from gemel.common.rpc.status import from_rpc_error
+from gemel.coordinator.provisioning import Provisioned
 from gemel.protos.linkage.v1 import custody_pb2, custody_pb2_grpc
+from gemel.serving.dispatch import may_wait
+from gemel.serving.fairness import COSTS, LONG_POLLS, MemberLimits, TokenBucket
+from gemel.serving.server import RunningServer, ServerSettings, caller
 from tests.carole.refusals import refusal
 from tests.common.rpc.serving import connect, serving
 

@@ -16,13 +16,14 @@ from typing import Any
 import grpc
 import pytest
 
-from gemel.common.pki.provisioning import PARTIES, Provisioned
+from gemel.common.parties import PARTIES
 from gemel.common.rpc.access import OWN_PROTOCOL
-from gemel.common.rpc.fairness import MemberLimits
-from gemel.common.rpc.server import RunningServer, ServerSettings, caller
 from gemel.common.rpc.status import MAX_MESSAGE_BYTES
 from gemel.common.rpc.tls import channel_credentials
+from gemel.coordinator.provisioning import Provisioned
 from gemel.protos.linkage.v1 import custody_pb2, custody_pb2_grpc
+from gemel.serving.fairness import MemberLimits
+from gemel.serving.server import RunningServer, ServerSettings, caller
 from tests.common.rpc.serving import LINKER, connect, serving
 
 METHOD = "/linkage.v1.Custody/Approve"

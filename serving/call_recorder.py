@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 import secrets
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -21,13 +21,12 @@ import structlog
 from gemel.common.errors import ErrorCode
 from gemel.common.observability.tracing import begin_span
 from gemel.common.pki.members import Member
-from gemel.common.rpc.fairness import IN_LOOP
+from gemel.common.rpc.call_metadata import REQUEST_KEY
 from gemel.common.rpc.status import status_of
+from gemel.serving.fairness import IN_LOOP
 
 log = structlog.get_logger()
 
-REQUEST_KEY = "gemel-request"
-"""Metadata of a call: the id that its caller gave it."""
 _REQUEST = re.compile(r"[0-9a-f]{16}")
 
 _FREQUENT = IN_LOOP | {"/linkage.v1.Custody/NextTask", "/grpc.health.v1.Health/Check"}
@@ -83,7 +82,7 @@ def note_error(context: grpc.ServicerContext, code: ErrorCode) -> None:
         call.error = code
 
 
-class CallRecorder(grpc.ServerInterceptor):  # type: ignore[misc]
+class CallRecorder:
     """Wraps every handler and gives each call, once it has ended, to the observers.
 
     `count` is called also with those that were refused before their turn. `callers_requests`: a call keeps the id that
@@ -99,10 +98,8 @@ class CallRecorder(grpc.ServerInterceptor):  # type: ignore[misc]
         self._callers_requests = callers_requests
         self._label_members = label_members
 
-    def intercept_service(self, continuation: Any, details: Any) -> Any:
-        handler = continuation(details)
-        if handler is None:
-            return None
+    def wrapped(self, handler: Any, details: Any) -> Any:
+        """A method's handler, whose calls are recorded."""
         given = dict(details.invocation_metadata).get(REQUEST_KEY, "") if self._callers_requests else ""
         request = given if _REQUEST.fullmatch(given) else ""
         if handler.unary_unary is None:
@@ -174,25 +171,3 @@ def log_call(call: Call) -> None:
     name, role = ("", "") if call.member is None else (call.member.name, str(call.member.role))
     figures = {"seconds": round(call.seconds, 4), "received": call.received, "sent": call.sent}
     log.info("call", request=call.request, method=call.method, member=name, role=role, status=call.status, **figures)
-
-
-CLOCK_KEY = "gemel-clock"
-"""Metadata of answers: milliseconds since 1970."""
-
-TOLERANCE_SECONDS = 300.0
-"""How far two clocks may be apart: certificates begin to be valid five minutes before they are made."""
-
-_MILLISECONDS = re.compile(r"[0-9]{1,15}")
-
-
-def own_clock() -> tuple[str, str]:
-    return CLOCK_KEY, str(time.time_ns() // 1_000_000)
-
-
-def seconds_ahead(metadata: Iterable[Any], called: float, answered: float) -> float | None:
-    """How far this machine's clock is ahead of the service's; None if the answer's metadata have no time. The service's
-    time is taken to be from in between the call and its answer, in seconds since 1970."""
-    named = [str(value) for key, value in metadata if key == CLOCK_KEY]
-    if len(named) != 1 or not _MILLISECONDS.fullmatch(named[0]):
-        return None
-    return (called + answered) / 2 - int(named[0]) / 1000

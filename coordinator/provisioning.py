@@ -10,11 +10,10 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from types import MappingProxyType
 
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.keys.suite import Suite
-from gemel.common.parties import Role
+from gemel.common.parties import PARTIES, Role
 from gemel.common.pki.acceptance import checked
 from gemel.common.pki.authority import Authority
 from gemel.common.pki.certificates import Names, Validity
@@ -25,17 +24,6 @@ from gemel.common.pki.member_entries import NAME
 from gemel.common.pki.members import Members
 
 AUTHORITY_FOLDER = "authority"
-
-PARTIES: Mapping[str, Role] = MappingProxyType(
-    {
-        "alice": Role.CUSTODIAN_A,
-        "bob": Role.CUSTODIAN_B,
-        "carole": Role.LINKER,
-        "coordinator": Role.COORDINATOR,
-        "steward": Role.STEWARD,
-    }
-)
-"""The parties of a deployment by their usual names."""
 
 _FILE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 

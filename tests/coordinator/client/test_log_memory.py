@@ -10,8 +10,8 @@ import pytest
 from gemel.common.audit import AuditEntry, Checkpoint
 from gemel.common.audit.entry import canonical
 from gemel.common.errors import ErrorCode
-from gemel.common.witnessing.log_memory import FileMemory
 from gemel.common.witnessing.shown_entry import RELEASE, believed_release
+from gemel.coordinator.client.log_memory import FileMemory
 from gemel.protos.linkage.v1 import audit_pb2
 from tests.carole.refusals import refusal
 
