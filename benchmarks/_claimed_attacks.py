@@ -26,9 +26,8 @@ from numpy.typing import NDArray
 from benchmarks._figures import held
 from benchmarks._public_populations import ADULT, EUSILC, EUSILC_P, SES, PublicPopulation
 from gemel.common.errors import GemelError
-from gemel.risk.identification.assessment import wording
 from gemel.risk.identification.assessment.beside_keys import BesideKeys
-from gemel.risk.identification.assessment.wording import entry
+from gemel.risk.identification.assessment.wording import CALIBRATED_TAU2, entry
 from gemel.risk.identification.calibration.crowding import ShapePrior, fit_crowding, neighbourhood
 from gemel.risk.identification.calibration.records import calibrated_risk, expected_reciprocal_with_company
 from gemel.risk.identification.file_level import file_dis
@@ -96,7 +95,7 @@ def attacked_claims(own: AttackedFile, seed: int) -> AttackedClaims | None:
     found: dict[str, Any] = {
         "file": {},
         "warnings": file.warnings() + risk.warnings(dis),
-        "measures": [entry(wording.CALIBRATED_TAU2, risk.tau2.value, (risk.tau2.low, risk.tau2.high))],
+        "measures": [entry(CALIBRATED_TAU2, risk.tau2.value, (risk.tau2.low, risk.tau2.high))],
         "highest_risk_records": [],
     }
     beside.assess(file, own.weights, {}, found, lambda found, what, make: make())

@@ -150,7 +150,7 @@ def judged_pairs(
         found.matches,
         claim_of(pairs, links, matches_below_floor, max_links),
         float(probability.sum()) + matches_below_floor,
-        best_threshold(probability, true, n_matches).quality.f1,
+        best_threshold(probability, true, n_matches)[1].f1,
         expected_precision_recall(probability, true, n_matches, unscored).auc,
         calibration(probability, true).largest_gap,
     )

@@ -112,7 +112,7 @@ def inside(table: pl.DataFrame, block: bool | None = None) -> Found:
     spec, *_ = draft(table.drop(TRUTH), table.drop(TRUTH), "duplicates", block)
     part, of = signed(table, spec, Side.ALICE)
     person = np.unique(of, return_inverse=True)[1]
-    found = deduplicate(part, plan_of(spec), RESOURCES, no_progress).linkage
+    found, _ = deduplicate(part, plan_of(spec), RESOURCES, no_progress)
     size = np.bincount(person)
     return Found(found, person[found.pairs.row_a] == person[found.pairs.row_b], int((size * (size - 1) // 2).sum()))
 

@@ -98,7 +98,7 @@ def link_in(
         return Linked(linkage, links_of(linkage), time.perf_counter() - started)
     heights = files[Side.ALICE].height, files[Side.BOB].height  # rows after these are dummies
     if mode == "shared":
-        found, named = compared_on_shares((alice, heights[0]), (bob, heights[1]), spec, RESOURCES, no_progress)
+        found, named = compared_on_shares(alice, bob, spec, RESOURCES, no_progress)
         records = [rows.astype(np.int32) for _, rows in named]
     else:
         found, rows_of = compared(files, made, plan)

@@ -26,14 +26,14 @@ import polars as pl
 from benchmarks._figures import peak_bytes
 from benchmarks._quality_programs import Limits, by_measured_peer
 from benchmarks.quality import PEER_PYTHON
-from gemel.carole.configuration import size_in_bytes
+from gemel.carole.configuration import LimitsConfiguration, size_in_bytes
 from gemel.common.parties import Side
 from gemel.common.specification import Specification, read_specification
 from gemel.common.specification.model.defaults import Mode
 from gemel.coordinator.demonstration.people import IDENTIFIER, TRUTH, two_files
 from gemel.coordinator.draft.specification_draft import draft
 from gemel.coordinator.draft.specification_text import dump_specification
-from gemel.coordinator.estimate.estimate import CaroleLimits, estimate_of_files
+from gemel.coordinator.estimate.estimate import estimate_of_files
 from gemel.coordinator.rehearsal.narration import Narrator
 from gemel.coordinator.rehearsal.output_folder import rehearse_into
 from gemel.coordinator.truth_columns import Truth
@@ -149,7 +149,9 @@ def main(arguments: list[str]) -> int:
                 spec = apart.submit(_drafted, files, given.people, given.sample, given.mode, given.seed).result()
             else:
                 spec = read_specification(given.specification)
-            apart.submit(_show_estimate, spec, files, CaroleLimits(given.memory, given.max_upload)).result()
+            apart.submit(
+                _show_estimate, spec, files, LimitsConfiguration(memory=given.memory, max_upload=given.max_upload)
+            ).result()
         if given.keep is not None:
             given.keep.write_text(dump_specification(spec, {}), encoding="utf-8")
         if not given.peer_only:
@@ -188,7 +190,7 @@ def _invented(folder: Path, people: int, overlap: float, seed: int) -> tuple[Pat
     return paths
 
 
-def _show_estimate(spec: Specification, files: tuple[Path, Path], limits: CaroleLimits) -> None:
+def _show_estimate(spec: Specification, files: tuple[Path, Path], limits: LimitsConfiguration) -> None:
     """What is claimed of the files themselves, before anything is signed."""
     cleaned = {side: clean(pl.read_parquet(path), spec, side).columns for side, path in zip(Side, files, strict=True)}
     estimate = estimate_of_files(spec, cleaned, limits)

@@ -26,6 +26,8 @@ from gemel.common.pki.list_pin import ListDigest, pin_line
 from gemel.common.processes import processors
 from gemel.serving.fairness import MAX_WAITING, MAX_WORKING, MemberLimits
 
+LogLevel = Literal["debug", "info", "warning", "error"]
+
 TEMPLATE = """\
 # Carole, the linkage unit: the only service that listens on a network. Nothing secret belongs in this file.
 version: 1
@@ -217,7 +219,7 @@ class CaroleConfiguration(Configuration):
     """Where the shards of runs in mode block_keyed are worked on."""
     notify: Annotated[tuple[WayConfiguration, ...], Field(max_length=16), AfterValidator(distinct)] = ()
     """Who is notified of what happens to runs, projects and certificates; no one by default."""
-    log_level: Literal["debug", "info", "warning", "error"] = "info"
+    log_level: LogLevel = "info"
     observability: Observability = Observability()
 
 

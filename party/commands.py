@@ -35,6 +35,8 @@ Config = Annotated[
     typer.Option(help="The party's configuration, if that says that its identity is on a token or in a vault."),
 ]
 
+Cryptography = Annotated[Suite, typer.Option(help="The suite of algorithms that the sealing key is of.")]
+
 
 @app.command()
 def join(
@@ -57,9 +59,7 @@ def join(
         Path | None, typer.Option(help="The file that the coordinator has sent; requested if not given.")
     ] = None,
     digits: Digits = None,
-    cryptography: Annotated[
-        Suite, typer.Option(help="The suite of algorithms that the sealing key is of.")
-    ] = Suite.DEFAULT,
+    cryptography: Cryptography = Suite.DEFAULT,
 ) -> None:
     """Join a linkage: keys and a file to send; then, by the file received, everything else up to a configuration.
 
@@ -131,9 +131,7 @@ def enrol(
     ] = None,
     dns: Annotated[str, typer.Option(help="With it: a DNS name in these certificates.")] = "",
     spiffe: Annotated[str, typer.Option(help="With it: the SPIFFE ID in these certificates.")] = "",
-    cryptography: Annotated[
-        Suite, typer.Option(help="The suite of algorithms that the sealing key is of.")
-    ] = Suite.DEFAULT,
+    cryptography: Cryptography = Suite.DEFAULT,
 ) -> None:
     """Make this party's keys, and an enrolment request with its public keys, to send to whoever certifies.
 
@@ -157,12 +155,9 @@ def authority(
     name: Annotated[str, typer.Option(help="The authority's name in certificates.")] = "Gemel authority",
 ) -> None:
     """Make an authority that issues certificates. Whoever has its key can make members of its organisation."""
-    from gemel.common.pki.authority import Authority
-    from gemel.common.pki.folders import new_folders
+    from gemel.party.convening import make_authority
 
-    with new_folders(folder.absolute().parent, folder.name) as staging:
-        (staging / folder.name).mkdir(mode=0o700)
-        Authority.create(name).save(staging / folder.name)
+    make_authority(folder, name)
     typer.echo(f"Made {folder}. Keep it offline when it is not needed; {folder / 'authority.pem'} is public.")
 
 

@@ -150,11 +150,16 @@ def make_and_join(
     finish(Joined(place, membership), acceptance)
 
 
+def make_authority(folder: Path, name: str) -> None:
+    """Make an authority in a folder of its own."""
+    with new_folders(folder.absolute().parent, folder.name) as staging:
+        (staging / folder.name).mkdir(mode=0o700)
+        Authority.create(name).save(staging / folder.name)
+
+
 def _authority(place: Place, name: str) -> Authority:
     folder = place.folder / AUTHORITY
     if not folder.exists():
-        with new_folders(place.folder, AUTHORITY) as staging:
-            (staging / AUTHORITY).mkdir(mode=0o700)
-            Authority.create(name).save(staging / AUTHORITY)
+        make_authority(folder, name)
         typer.echo(f"Made the authority {folder}. Take it offline once all have joined: renewals need it.")
     return Authority.load(folder)

@@ -36,6 +36,7 @@ from gemel.custodian.encoding.records import encode_records
 from gemel.custodian.source.cleaned_file import clean_file
 from gemel.custodian.source.known_file import named_file, read_known_files
 from gemel.records.registry import file_source
+from research._networks import decomposable_model
 from research._se17_study import ALICE, BOB, KEYS, PRECISION, Files
 
 
@@ -135,7 +136,7 @@ def training_records(files: Files) -> pl.DataFrame:
 def network_cells() -> pl.DataFrame:
     """The network's distribution: every cell of positive probability, and its share."""
     network = driver_network()
-    table = network.model().marginal(list(network.names))
+    table = decomposable_model(network).marginal(list(network.names))
     cells = np.stack(np.unravel_index(np.arange(table.size), table.shape), axis=1)
     some = table.ravel() > 0
     shares = table.ravel()[some]

@@ -30,6 +30,7 @@ from gemel.coordinator.demonstration.people.insured import driver_network
 from gemel.coordinator.demonstration.people.names import name_tables
 from gemel.risk.models.fitted import fit
 from gemel.risk.models.queries import jensen_shannon
+from research._networks import decomposable_model, divergence_from_data
 
 PEOPLE, FROM_A, FROM_B, TRAINING = 1000, 400, 600, 500
 KEYS = ("DrivQuality", "Surname")
@@ -152,8 +153,8 @@ def linked(
     fitted = fit_scheme("exact", files.patterns, KEYS, BOUNDS, FROM_A, FROM_B, estimation)
     # The surnames' shares among people; misspelt ones have none, and never agree.
     shares = np.where(files.surnames > 0, files.surnames, 1e-12)
-    joint = driver_network().model()
-    known = ValueModel.of(joint, (AloneKey(len(driver_network().names), shares, shares, shares),))
+    joint = decomposable_model(driver_network())
+    known = ValueModel.of(joint, (AloneKey(len(driver_network().names), shares),))
     reported = {
         "Ext. EM": {},
         "Ext. EM +": {"training": files.training},
@@ -175,12 +176,12 @@ def _outcome(files: Files, fitted: FittedScheme, extended: ExtendedFit | None) -
         probability = fitted.match_probabilities(gamma)
     else:
         probability = extended.match_probabilities(files.pairs.row_a, files.pairs.row_b, gamma)
-    network = driver_network()
     weighted = WeightedPairs(files.pairs.row_a, files.pairs.row_b, probability)
     training = files.training if extended is not None and extended.value_fit.training else None
     data = match_records(files.values, weighted, training)
     counts, _ = saturated_counts(data, TOLERANCE, MAX_ITERATIONS)
-    full = jensen_shannon(counts, network).bits
+    network = decomposable_model(driver_network())
+    full = divergence_from_data(counts, network)
     decomposable = float("nan")
     if extended is not None and extended.joint is not None:
         decomposable = jensen_shannon(fit(counts, extended.joint.graph), network).bits

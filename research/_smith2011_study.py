@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gemel.risk.identification.assessment.beside_keys import auc
-from gemel.risk.identification.file_level import file_measures
+from gemel.risk.identification.file_level import file_dis, population_measures
 from gemel.risk.identification.key_file import KeyFile
 from gemel.risk.identification.matching.bayesian_matching import BayesianMatching, bayesian_matching, fit_models
 from gemel.risk.identification.matching.model_attacks import best_cells, cost_matched
@@ -60,7 +60,7 @@ METHODS = ("SUDA", "IS", "MC3", "annealing")
 
 def measured(file: KeyFile, rng: np.random.Generator) -> list[float]:
     """The measures and attacks of chapter 7 on one sample, in the order of `SERIES`."""
-    measures = file_measures(file)
+    measures = population_measures(file)
     likely = bayesian_matching(file, fit_models(file, rng=rng))
     assert file.population_sizes is not None
     people = float(file.population_sizes[file.counts == 1].sum())
@@ -70,10 +70,10 @@ def measured(file: KeyFile, rng: np.random.Generator) -> list[float]:
     assert by_truth.true is not None
     assert by_belief.true is not None
     return [
-        measures.pu_given_su or 0.0,
-        measures.cm_given_um or 0.0,
-        measures.dis.value,
-        measures.cm_given_su or 0.0,
+        measures["Pr(PU | SU)"],
+        measures["Pr(CM | UM)"],
+        file_dis(file).value,
+        measures["Pr(CM | SU)"],
         ten.claimed.from_sample,
         ten.true.from_sample,
         by_truth.true.from_population,

@@ -18,7 +18,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from benchmarks._figures import peak_bytes
-from gemel.carole.comparison.counting import PatternCounter, merged
+from gemel.carole.comparison.counting import PatternCounter, summed
 from gemel.carole.engine.run.contribution import Packing
 from gemel.carole.fellegi_sunter.em import fit
 from gemel.carole.fellegi_sunter.model import Model, PatternCounts
@@ -135,7 +135,7 @@ def streaming(n_pairs: int, threads: int, seed: int) -> None:
     started = time.perf_counter()
     with ThreadPoolExecutor(threads) as pool:
         total, counting = (sum(column) for column in zip(*pool.map(count, range(threads)), strict=True))
-    code, mask, counted = merged(counters)
+    code, mask, counted = summed([counter.items() for counter in counters])
     took = time.perf_counter() - started
     patterns = PatternCounts(packing.unpack(code), mask, counted)
     model, em = timed_fit(patterns, n_levels, side, Estimation(u="corrected", max_iterations=5000))

@@ -56,7 +56,7 @@ class Blocks(NamedTuple):
     def n_pairs(self) -> int:
         return int(self.ends[-1]) if len(self.ends) else 0
 
-    def above(self, rule: int, pairs: int) -> list[Block]:
+    def blocks_above(self, rule: int, pairs: int) -> list[Block]:
         """The blocks of more than `pairs` pairs, as those of the rule of that number."""
         large = np.flatnonzero(self.size_a * self.size_b > pairs)
         return [Block(rule, int(self.size_a[k]), int(self.size_b[k])) for k in large]
@@ -183,12 +183,45 @@ class AscendingPairs:
         return len(ascending)
 
 
-class CandidatePairs:
+class NumberedPairs(Protocol):
+    """Pairs of one rule, block after block."""
+
+    @property
+    def n_pairs(self) -> int:
+        """Pairs it numbers: at least as many as it writes."""
+
+    def blocks_above(self, rule: int, pairs: int) -> list[Block]:
+        """Blocks of more than `pairs` pairs, as those of the rule of that number."""
+
+
+class PairsByRule:
+    """Pairs numbered rule by rule.
+
+    `pairs_per_rule`: pairs in the blocks of each rule; a pair may be in several blocks, and in those of several rules;
+    `n_pairs`: their sum.
+    """
+
+    def __init__(self, rules: Sequence[NumberedPairs]) -> None:
+        self._numbered = rules
+        self.pairs_per_rule = tuple(rule.n_pairs for rule in rules)
+        self.n_pairs = sum(self.pairs_per_rule)
+
+    def blocks_above(self, pairs: int) -> list[Block]:
+        """Blocks of more than `pairs` pairs, the largest first. Their keys are not reported."""
+        return largest_first(block for n, rule in enumerate(self._numbered) for block in rule.blocks_above(n, pairs))
+
+    def parts(self, size: int) -> Iterator[Part]:
+        for number, pairs in enumerate(self.pairs_per_rule):
+            yield from stretches(number, 0, pairs, size)
+
+
+class CandidatePairs(PairsByRule):
     """The pairs that share a blocking key under at least one rule, each of them once.
 
     `keys_a`, `keys_b` (sequence of uint64): per rule the keys of A's and of B's rows; `NO_KEY` matches nothing. More
     rules than `MAX_RULES` (`max_rules`) only for callers that do not use the masks, which have no bits for them. Raises
-    PARAMETER for no rules, too many, or arrays of different length on one side. Memory: `index_bytes`.
+    PARAMETER for no rules, too many, or arrays of different length on one side. Memory: `index_bytes`. `keys_by_row`:
+    the keys of A's and of B's rows, each of shape (n_rows, n_rules).
     """
 
     def __init__(self, keys_a: Sequence[U64], keys_b: Sequence[U64], max_rules: int = MAX_RULES) -> None:
@@ -196,8 +229,9 @@ class CandidatePairs:
             what = f"1 to {max_rules} blocking rules expected, the same on both sides"
             got = f"{len(keys_a)} and {len(keys_b)}"
             raise parameter("blocking", what, got, "give both sides the specification's rules")
-        self._keys_a, self._keys_b = by_row(keys_a), by_row(keys_b)
+        self.keys_by_row = by_row(keys_a), by_row(keys_b)
         self._rules = [blocks_of(in_a, in_b) for in_a, in_b in zip(keys_a, keys_b, strict=True)]
+        super().__init__(self._rules)
 
     @staticmethod
     def index_bytes(n_a: int, n_b: int, n_rules: int) -> int:
@@ -205,47 +239,24 @@ class CandidatePairs:
         return n_rules * ((n_a + n_b) * (8 + 4) + min(n_a, n_b) * 4 * 8)
 
     @property
-    def keys_by_row(self) -> tuple[U64, U64]:
-        """Keys of A's and of B's rows, shape (n_rows, n_rules)."""
-        return self._keys_a, self._keys_b
-
-    @property
-    def pairs_per_rule(self) -> tuple[int, ...]:
-        """Pairs that satisfy each rule, known from the sizes of its blocks; a pair may satisfy several."""
-        return tuple(rule.n_pairs for rule in self._rules)
-
-    @property
-    def n_pairs(self) -> int:
-        """Pairs of all rules, those that satisfy several counted several times."""
-        return sum(self.pairs_per_rule)
-
-    @property
     def rows_without_key(self) -> tuple[int, int]:
         """Rows of A and of B that have no key under any rule and so can never be linked."""
         in_a, in_b = (int((keys == NO_KEY).all(axis=1).sum()) for keys in self.keys_by_row)
         return in_a, in_b
 
-    def blocks_above(self, pairs: int) -> list[Block]:
-        """Blocks of more than `pairs` pairs, the largest first. Their keys are not reported."""
-        return largest_first(block for number, rule in enumerate(self._rules) for block in rule.above(number, pairs))
-
-    def parts(self, size: int) -> Iterator[Part]:
-        for number, rule in enumerate(self._rules):
-            yield from stretches(number, 0, rule.n_pairs, size)
-
     def mark(self, row_a: I32, row_b: I32, n: int, mask: U32) -> None:
         """Write the rules that each of the first `n` pairs satisfies."""
         mask[:n] = 0
-        for rule in range(self._keys_a.shape[1]):
-            key = self._keys_a[row_a[:n], rule]
-            shared = (key == self._keys_b[row_b[:n], rule]) & (key != NO_KEY)
+        keys_a, keys_b = self.keys_by_row
+        for rule in range(keys_a.shape[1]):
+            key = keys_a[row_a[:n], rule]
+            shared = (key == keys_b[row_b[:n], rule]) & (key != NO_KEY)
             mask[:n] |= shared.astype(np.uint32) << np.uint32(rule)
 
     def write(self, part: Part, row_a: I32, row_b: I32, mask: U32) -> int:
         """Write those pairs of a part that satisfy no earlier rule; return how many there are."""
-        return block_pairs(
-            part.start, part.stop, part.rule, self._rules[part.rule], self._keys_a, self._keys_b, row_a, row_b, mask
-        )
+        blocks = self._rules[part.rule]
+        return block_pairs(part.start, part.stop, part.rule, blocks, *self.keys_by_row, row_a, row_b, mask)
 
 
 def blocks_of(keys_a: U64, keys_b: U64) -> Blocks:
@@ -293,37 +304,25 @@ class BlockKeyedPairs:
 
     `keys_a`, `keys_b` (sequence of uint64): per rule the keys of A's and of B's rows: digests of blocks for the rule
     itself, tags for the others; `start`, `stop`: the stretch of the pairs to write, in the order of the digests, A's
-    rows and B's rows. Raises PARAMETER if the arrays of a side differ in length.
+    rows and B's rows; `of_blocks`: pairs within all blocks of the two sets; `n_pairs`: those of the stretch, those that
+    satisfy an earlier rule among them. Raises PARAMETER if the arrays of a side differ in length.
     """
 
-    def __init__(
-        self, rule: int, keys_a: Sequence[U64], keys_b: Sequence[U64], start: int = 0, stop: int | None = None
-    ) -> None:
-        self._rule, self._start = rule, start
+    def __init__(self, rule: int, keys_a: Sequence[U64], keys_b: Sequence[U64], start: int, stop: int) -> None:
+        self._rule, self._start, self._stop = rule, start, stop
         self._blocks = blocks_of(keys_a[rule], keys_b[rule])
-        self._stop = self._blocks.n_pairs if stop is None else stop
-        self._keys_a, self._keys_b = by_row(keys_a), by_row(keys_b)
-
-    @property
-    def of_blocks(self) -> int:
-        """Pairs within all blocks of the two sets."""
-        return self._blocks.n_pairs
-
-    @property
-    def n_pairs(self) -> int:
-        """Pairs of the stretch, those that satisfy an earlier rule among them."""
-        return self._stop - self._start
+        self.of_blocks = self._blocks.n_pairs
+        self.n_pairs = stop - start
+        self._keys = by_row(keys_a), by_row(keys_b)
 
     def parts(self, size: int) -> Iterator[Part]:
         return stretches(self._rule, self._start, self._stop, size)
 
     def write(self, part: Part, row_a: I32, row_b: I32, mask: U32) -> int:
-        return block_pairs(
-            part.start, part.stop, part.rule, self._blocks, self._keys_a, self._keys_b, row_a, row_b, mask
-        )
+        return block_pairs(part.start, part.stop, part.rule, self._blocks, *self._keys, row_a, row_b, mask)
 
 
 def shared_blocks(rule: int, digests_a: U64, digests_b: U64, above: int) -> tuple[int, list[Block]]:
     """The number of pairs within the blocks of two sets of a rule, and the blocks of more than `above` pairs."""
     blocks = blocks_of(digests_a, digests_b)
-    return blocks.n_pairs, blocks.above(rule, above)
+    return blocks.n_pairs, blocks.blocks_above(rule, above)

@@ -7,35 +7,17 @@ LSH bands. `ValueRule` is for rules that relate values of a field: multibit tree
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import NamedTuple, Protocol
+from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 from numba import njit
 
 from gemel.carole.arrays import I32, I64, U32, U64, Flags
-from gemel.carole.blocking.candidates import MAX_RULES, Block, CandidatePairs, Part, largest_first, stretches
+from gemel.carole.blocking.candidates import MAX_RULES, Block, CandidatePairs, PairsByRule, Part
 from gemel.carole.blocking.value_relation import ValuePairs
 from gemel.common.errors import parameter
 from gemel.common.signatures.signature_sets import NO_KEY, FieldSignatures
-
-
-class Rule(Protocol):
-    @property
-    def n_pairs(self) -> int:
-        """Pairs it numbers: at least as many as it writes."""
-
-    def write(self, start: int, stop: int, row_a: I32, row_b: I32) -> int:
-        """Write the pairs numbered `start` to `stop`, each pair of the rule once; return how many there are."""
-
-    def mark(self, row_a: I32, row_b: I32, n: int, bit: np.uint32, mask: U32) -> None:
-        """Set a bit in the masks of those of the first `n` pairs that satisfy the rule."""
-
-    def blocks_above(self, number: int, pairs: int) -> list[Block]:
-        """Blocks of more than `pairs` pairs."""
-
-    def without_key(self) -> tuple[Flags, Flags]:
-        """Rows of A and of B that satisfy the rule with no row of the other file."""
 
 
 class KeyedRule:
@@ -50,12 +32,10 @@ class KeyedRule:
         # written again.
         self._pairs = CandidatePairs(keys_a, keys_b, max_rules=max(1, len(keys_a)))
         self._ends = np.cumsum(self._pairs.pairs_per_rule)
-
-    @property
-    def n_pairs(self) -> int:
-        return self._pairs.n_pairs
+        self.n_pairs = self._pairs.n_pairs
 
     def write(self, start: int, stop: int, row_a: I32, row_b: I32) -> int:
+        """Write the pairs numbered `start` to `stop`, each pair of the rule once; return how many there are."""
         n = 0
         ignored = np.empty(stop - start, dtype=np.uint32)
         key = int(np.searchsorted(self._ends, start, side="right"))
@@ -68,12 +48,14 @@ class KeyedRule:
         return n
 
     def mark(self, row_a: I32, row_b: I32, n: int, bit: np.uint32, mask: U32) -> None:
+        """Set a bit in the masks of those of the first `n` pairs that satisfy the rule."""
         _mark_keys(row_a, row_b, n, bit, *self._pairs.keys_by_row, mask)
 
-    def blocks_above(self, number: int, pairs: int) -> list[Block]:
-        return [Block(number, block.rows_a, block.rows_b) for block in self._pairs.blocks_above(pairs)]
+    def blocks_above(self, rule: int, pairs: int) -> list[Block]:
+        return [Block(rule, block.rows_a, block.rows_b) for block in self._pairs.blocks_above(pairs)]
 
     def without_key(self) -> tuple[Flags, Flags]:
+        """Rows of A and of B that satisfy the rule with no row of the other file."""
         keys_a, keys_b = self._pairs.keys_by_row
         return (keys_a == 0).all(axis=1), (keys_b == 0).all(axis=1)
 
@@ -94,10 +76,7 @@ class ValueRule:
         value_a = np.repeat(np.arange(n_a, dtype=np.int32), np.diff(related.first))
         ends = np.cumsum(np.diff(first_a)[value_a] * np.diff(first_b)[related.partner], dtype=np.int64)
         self._blocks = _ValueBlocks(ends, value_a, related.partner, first_a, first_b, order_a, order_b)
-
-    @property
-    def n_pairs(self) -> int:
-        return int(self._blocks.ends[-1]) if len(self._blocks.ends) else 0
+        self.n_pairs = int(ends[-1]) if len(ends) else 0
 
     def write(self, start: int, stop: int, row_a: I32, row_b: I32) -> int:
         return int(_related_pairs(start, stop, self._blocks, row_a, row_b))
@@ -107,16 +86,19 @@ class ValueRule:
             row_a, row_b, n, bit, self._codes_a, self._codes_b, self._related.first, self._related.partner, mask
         )
 
-    def blocks_above(self, number: int, pairs: int) -> list[Block]:
+    def blocks_above(self, rule: int, pairs: int) -> list[Block]:
         """Pairs of values that more than `pairs` pairs of rows have."""
         blocks = self._blocks
         large = np.flatnonzero(np.diff(blocks.ends, prepend=0) > pairs)
         size_a = np.diff(blocks.first_a)[blocks.value_a[large]]
         size_b = np.diff(blocks.first_b)[blocks.value_b[large]]
-        return [Block(number, int(a), int(b)) for a, b in zip(size_a, size_b, strict=True)]
+        return [Block(rule, int(a), int(b)) for a, b in zip(size_a, size_b, strict=True)]
 
     def without_key(self) -> tuple[Flags, Flags]:
         return self._codes_a < 0, self._codes_b < 0
+
+
+Rule = KeyedRule | ValueRule
 
 
 def _grouped(codes: I32, n: int) -> tuple[I32, I64]:
@@ -191,7 +173,7 @@ def _related_pairs(start: int, stop: int, blocks: _ValueBlocks, row_a: I32, row_
     return n
 
 
-class UnionPairs:
+class UnionPairs(PairsByRule):
     """The pairs that satisfy at least one rule.
 
     `rules`: at most `MAX_RULES`. As `CandidatePairs` does for rules with one key each: a pair is written by the first
@@ -201,13 +183,8 @@ class UnionPairs:
     def __init__(self, rules: Sequence[Rule]) -> None:
         if not 1 <= len(rules) <= MAX_RULES:
             raise parameter("blocking", f"1 to {MAX_RULES} blocking rules expected", str(len(rules)), "use fewer")
+        super().__init__(rules)
         self._rules = list(rules)
-        self.n_pairs = sum(rule.n_pairs for rule in rules)
-
-    @property
-    def pairs_per_rule(self) -> tuple[int, ...]:
-        """Pairs in the blocks of each rule; a pair may be in several blocks, and in those of several rules."""
-        return tuple(rule.n_pairs for rule in self._rules)
 
     @property
     def rows_without_key(self) -> tuple[int, int]:
@@ -215,15 +192,6 @@ class UnionPairs:
         sides = zip(*(rule.without_key() for rule in self._rules), strict=True)
         in_a, in_b = (int(np.logical_and.reduce(of_rules).sum()) for of_rules in sides)
         return in_a, in_b
-
-    def blocks_above(self, pairs: int) -> list[Block]:
-        return largest_first(
-            block for number, rule in enumerate(self._rules) for block in rule.blocks_above(number, pairs)
-        )
-
-    def parts(self, size: int) -> Iterator[Part]:
-        for number, rule in enumerate(self._rules):
-            yield from stretches(number, 0, rule.n_pairs, size)
 
     def write(self, part: Part, row_a: I32, row_b: I32, mask: U32) -> int:
         n = self._rules[part.rule].write(part.start, part.stop, row_a, row_b)

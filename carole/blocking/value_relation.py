@@ -36,35 +36,26 @@ LOOKED_AT = 64
 _QUERIES = 256
 
 
-class MultibitTree:
-    """A multibit tree.
+def _within(signatures: U64, queries: U64, allowed: int, maximum: int, progress: StageProgress) -> tuple[I64, I32]:
+    """For each query the signatures with at most `allowed` disagreeing bits; stops soon after `maximum` in all.
 
-    `signatures` (uint64, shape (n, words)): distinct. Built in O(n * depth * words) and n/4 nodes of two signatures
-    each, at most twice that.
+    `signatures` (uint64, shape (n, words)): distinct; `queries` (uint64, shape (n_queries, words)). Returns `first`
+    (int64, shape (n_queries + 1,)) and `found` (int32): ascending positions ``found[first[i]:first[i + 1]]`` for query
+    i. The tree is built in O(n * depth * words) and n/4 nodes of two signatures each, at most twice that.
     """
-
-    def __init__(self, signatures: U64) -> None:
-        self._signatures = np.ascontiguousarray(signatures)
-        self._tree = _build(self._signatures)
-
-    def within(self, queries: U64, allowed: int, maximum: int, progress: StageProgress) -> tuple[I64, I32]:
-        """For each query the signatures with at most `allowed` disagreeing bits; stops soon after `maximum` in all.
-
-        `queries` (uint64, shape (n_queries, words)). Returns `first` (int64, shape (n_queries + 1,)). Returns `found`
-        (int32): ascending positions ``found[first[i]:first[i + 1]]`` for query i.
-        """
-        queries = np.ascontiguousarray(queries)
-        count = np.zeros(len(queries), dtype=np.int64)
-        found = [np.empty(0, dtype=np.int32)]
-        room = np.empty(max(len(self._signatures), 1), dtype=np.int32)
-        for start in range(0, len(queries), _QUERIES):
-            for i in range(start, min(start + _QUERIES, len(queries))):
-                count[i] = _search(queries[i], allowed, self._signatures, *self._tree, room)
-                found.append(np.sort(room[: count[i]]))
-            progress(min(1.0, (start + _QUERIES) / len(queries)))
-            if count.sum() > maximum:
-                break
-        return np.concatenate([[0], count.cumsum()]), np.concatenate(found)
+    signatures, queries = np.ascontiguousarray(signatures), np.ascontiguousarray(queries)
+    tree = _build(signatures)
+    count = np.zeros(len(queries), dtype=np.int64)
+    found = [np.empty(0, dtype=np.int32)]
+    room = np.empty(max(len(signatures), 1), dtype=np.int32)
+    for start in range(0, len(queries), _QUERIES):
+        for i in range(start, min(start + _QUERIES, len(queries))):
+            count[i] = _search(queries[i], allowed, signatures, *tree, room)
+            found.append(np.sort(room[: count[i]]))
+        progress(min(1.0, (start + _QUERIES) / len(queries)))
+        if count.sum() > maximum:
+            break
+    return np.concatenate([[0], count.cumsum()]), np.concatenate(found)
 
 
 _Tree = tuple[I32, I64, I64, I64, U64, U64]
@@ -196,7 +187,7 @@ def similar_pairs(
        Algorithms for Molecular Biology 5, 2010. doi:10.1186/1748-7188-5-9
     """
     allowed = disagreements_allowed(a.bits, minimum, randomised_response)
-    first, partner = MultibitTree(b.signatures).within(a.signatures, allowed, maximum, progress)
+    first, partner = _within(b.signatures, a.signatures, allowed, maximum, progress)
     if len(partner) > maximum:
         raise _too_many(maximum)
     return ValuePairs(first, partner)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, Future
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
@@ -27,20 +26,14 @@ if TYPE_CHECKING:
 Value = TypeVar("Value")
 
 
-@dataclass(frozen=True)
-class WorkerFacts:
-    installed: Mapping[str, str]
-    error: GemelError | None
-
-
-def facts(references: Sequence[SetReference]) -> WorkerFacts:
-    """What this worker has, and whether it can read such sets."""
+def checked(references: Sequence[SetReference]) -> tuple[Mapping[str, str], GemelError | None]:
+    """What this worker has, and why it cannot read such sets, if it cannot."""
     try:
         for reference in references:
             reference.require()
     except GemelError as error:
-        return WorkerFacts(installed(), error)
-    return WorkerFacts(installed(), None)
+        return installed(), error
+    return installed(), None
 
 
 def forget() -> None:
@@ -75,8 +68,6 @@ def other_installation(worker: str, different: str) -> GemelError:
 
 # An executor of the standard library's kind whose work is done by the workers of a scheduler.
 
-Result = TypeVar("Result")
-
 
 class ClusterExecutor(Executor):
     """Gives what is submitted to workers.
@@ -89,7 +80,7 @@ class ClusterExecutor(Executor):
         self._address = address
         self._installed = installed
 
-    def submit(self, function: Callable[..., Result], /, *arguments: Any, **named: Any) -> Future[Result]:
+    def submit(self, function: Callable[..., Value], /, *arguments: Any, **named: Any) -> Future[Value]:
         """Have a function carried out; arguments may be what `ClusterUnits.shared` gives.
 
         The future's errors are the function's of type `GemelError`, `LostUnitError`, and UNAVAILABLE where workers or
@@ -97,9 +88,9 @@ class ClusterExecutor(Executor):
         """
         assert not named  # noqa: S101 - Dask has meanings of its own for them
         there = self._executor.submit(carried_out, self._installed, function, *arguments)
-        here: Future[Result] = Future()
+        here: Future[Value] = Future()
 
-        def finished(there: Future[Result]) -> None:
+        def finished(there: Future[Value]) -> None:
             if there.cancelled():
                 if not here.cancelled():
                     here.set_exception(unreachable(self._address, "the loss of the connection in the midst of a run"))
@@ -110,7 +101,7 @@ class ClusterExecutor(Executor):
                 else:
                     here.set_exception(self._translated(error))
 
-        def cancelled(here: Future[Result]) -> None:
+        def cancelled(here: Future[Value]) -> None:
             if here.cancelled():
                 there.cancel()
 
@@ -129,9 +120,8 @@ class ClusterExecutor(Executor):
         if isinstance(error, GemelError):
             return error
         if isinstance(error, KilledWorker):
-            return LostUnitError(
-                f"the end of {TRIES} workers in the midst of it, the last of them {error.last_worker.name}"
-            )
+            last = error.last_worker.name
+            return LostUnitError(f"the end of {TRIES} workers in the midst of it, the last of them {last}")
         if isinstance(error, NoWorkerError | NoValidWorkerError):
             return unreachable(self._address, "no worker left")
         if isinstance(error, CommClosedError | OSError):
@@ -161,14 +151,11 @@ class ClusterUnits:
         """
         needed = max(self._threads) * unit_bytes
         if needed > self._engine.worker_bytes:
-            raise GemelError(
-                ErrorCode.MEMORY,
-                f"the largest shard of both files needs {mebibytes(unit_bytes)} of a worker's memory for each of its "
-                f"{max(self._threads)} threads",
-                where="engine.worker_memory",
-                got=mebibytes(self._engine.worker_bytes),
-                remedy="give workers more of it or fewer threads, block more finely, or use fewer bits",
-            )
+            each = f"{mebibytes(unit_bytes)} of a worker's memory for each of its {max(self._threads)} threads"
+            got = mebibytes(self._engine.worker_bytes)
+            remedy = "give workers more of it or fewer threads, block more finely, or use fewer bits"
+            what = f"the largest shard of both files needs {each}"
+            raise GemelError(ErrorCode.MEMORY, what, where="engine.worker_memory", got=got, remedy=remedy)
         return max(MIN_IN_FLIGHT, 2 * sum(self._threads))
 
     def shared(self, value: Value) -> Value:
@@ -218,17 +205,17 @@ def _connected(engine: DaskEngine) -> Client:
 
 def _require_alike(client: Client, engine: DaskEngine, references: Sequence[SetReference]) -> list[int]:
     """Refuse the run if a worker would compute, or cannot read; the threads of each."""
-    found: Mapping[str, Any] = client.run(facts, tuple(references), on_error="return")
+    found: Mapping[str, Any] = client.run(checked, tuple(references), on_error="return")
     workers = client.scheduler_info()["workers"]
     for address, answer in found.items():
         worker = f"worker {workers[address]['name']} at {address}" if address in workers else f"worker at {address}"
-        if not isinstance(answer, WorkerFacts):
+        if not isinstance(answer, tuple):
             # It has no such function: another version of Gemel, or none.
             raise other_installation(worker, f"{type(answer).__name__} when it was asked for its versions")
-        if different := differences(installed(), answer.installed):
+        there, error = answer
+        if different := differences(installed(), there):
             raise other_installation(worker, different)
-        if answer.error is not None:
-            error = answer.error
+        if error is not None:
             where = f"{worker}: {error.where}" if error.where else worker
             raise GemelError(error.code, error.what, where=where, got=error.got, remedy=error.remedy)
     if not found:

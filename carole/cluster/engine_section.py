@@ -34,10 +34,8 @@ class Credentials(Configuration):
 
     def check(self) -> None:
         """Refuse files that cannot be read; CONFIGURATION."""
-        for path, what in (
-            (self.ca, "the certificate of the cluster's authority"),
-            (self.certificate, "a certificate"),
-        ):
+        files = {"the certificate of the cluster's authority": self.ca, "a certificate": self.certificate}
+        for what, path in files.items():
             try:
                 path.read_bytes()
             except OSError as error:

@@ -8,6 +8,7 @@ import signal
 import socket
 import tempfile
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -16,7 +17,7 @@ from pydantic import Field
 from gemel.carole.cluster.engine_section import Credentials, DaskEngine
 from gemel.carole.cluster.settings import CONNECT_SECONDS, NO_PAGE, installed, security, use_dask
 from gemel.carole.cluster.tls import require_admitted, unreachable
-from gemel.carole.configuration import BlobsConfiguration, write_ready
+from gemel.carole.configuration import BlobsConfiguration, LogLevel, write_ready
 from gemel.carole.store.payloads.blobs import Blobs
 from gemel.carole.store.payloads.payload_reader import PayloadSource, provide
 from gemel.common.configuration import Configuration, ConfiguredPath, Listen, load_configuration
@@ -30,8 +31,6 @@ if TYPE_CHECKING:
 
 
 # The configurations of a cluster's own processes: `scheduler.yaml` and `worker.yaml`.
-
-LogLevel = Literal["debug", "info", "warning", "error"]
 
 
 class SchedulerConfiguration(Credentials):
@@ -81,15 +80,7 @@ def serve_scheduler(path: Path, ready_file: Path | None = None) -> None:
     from distributed import Scheduler
 
     begin_log("scheduler", configuration.log_level)
-    host, _, port = configuration.listen.rpartition(":")
-    tls = security(configuration)
-
-    def made() -> Scheduler:
-        return Scheduler(
-            host=host.strip("[]"), port=int(port), protocol="tls", security=tls,
-            dashboard=False, dashboard_address=NO_PAGE, preload=[], preload_argv=[],
-        )  # fmt: skip
-
+    made = partial(Scheduler, **_listening(configuration.listen, configuration))
     # Dask makes a folder, and writes nothing into it.
     with tempfile.TemporaryDirectory(prefix="gemel-scheduler-") as folder, dask.config.set(temporary_directory=folder):
         _serve(made, ready_file, configuration.listen)
@@ -119,25 +110,28 @@ def serve_worker(path: Path, ready_file: Path | None = None) -> None:
         raise GemelError(ErrorCode.CONFIGURATION, what, where=str(place), remedy=remedy)
     provide(PayloadSource(blobs, vault))
     require_admitted(engine.address, engine)
-    host, _, port = configuration.listen.rpartition(":")
     contact = None if configuration.contact is None else f"tls://{configuration.contact}"
     name = configuration.name or f"{socket.gethostname()}-{os.getpid()}"
-    tls = security(engine)
+    listening = _listening(configuration.listen, engine)
     # What units need is imported before the first of them comes.
     log.info("installed", units=shard_work.__name__, **installed())
     # Dask wants a folder of its own, and writes nothing into it: `data` is in memory alone.
     with tempfile.TemporaryDirectory(prefix="gemel-worker-") as folder:
-
-        def made() -> Worker:
-            return Worker(
-                engine.address, host=host.strip("[]"), port=int(port), contact_address=contact, protocol="tls",
-                security=tls, nthreads=configuration.threads, name=name, data={}, memory_limit=0,
-                local_directory=folder, dashboard=False, dashboard_address=NO_PAGE, preload=[], preload_argv=[],
-                death_timeout=CONNECT_SECONDS,
-            )  # fmt: skip
-
+        made = partial(
+            Worker, engine.address, contact_address=contact, nthreads=configuration.threads, name=name, data={},
+            memory_limit=0, local_directory=folder, death_timeout=CONNECT_SECONDS, **listening,
+        )  # fmt: skip
         if not _serve(made, ready_file, engine.address):
             raise unreachable(engine.address, "its end, or the loss of the connection")
+
+
+def _listening(listen: str, credentials: Credentials) -> dict[str, Any]:
+    """How a scheduler or a worker is called: by TLS, and with no page."""
+    host, _, port = listen.rpartition(":")
+    return {
+        "host": host.strip("[]"), "port": int(port), "protocol": "tls", "security": security(credentials),
+        "dashboard": False, "dashboard_address": NO_PAGE, "preload": [], "preload_argv": [],
+    }  # fmt: skip
 
 
 def _serve(made: Any, ready_file: Path | None, where: str) -> bool:

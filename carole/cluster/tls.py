@@ -43,13 +43,9 @@ def require_admitted(address: str, credentials: Credentials) -> None:
         what = "the scheduler's certificate is not one of this authority, or has ended"
         raise GemelError(ErrorCode.CERTIFICATE, what, where=address, remedy=_ISSUE) from None
     except ssl.SSLError as error:
-        raise GemelError(
-            ErrorCode.CERTIFICATE,
-            "the scheduler refuses this certificate: it is of another authority, or has ended",
-            where=str(credentials.certificate),
-            got=(error.reason or "no reason").lower().replace("_", " "),
-            remedy=_ISSUE,
-        ) from None
+        what = "the scheduler refuses this certificate: it is of another authority, or has ended"
+        where, got = str(credentials.certificate), (error.reason or "no reason").lower().replace("_", " ")
+        raise GemelError(ErrorCode.CERTIFICATE, what, where=where, got=got, remedy=_ISSUE) from None
     except OSError as error:
         raise unreachable(address, error.strerror or type(error).__name__) from None
     if not answered:
@@ -70,12 +66,9 @@ def _context(credentials: Credentials) -> ssl.SSLContext:
         context.minimum_version = ssl.TLSVersion.TLSv1_2
         context.load_cert_chain(str(credentials.certificate), str(credentials.key))
     except ssl.SSLError:
-        raise GemelError(
-            ErrorCode.CONFIGURATION,
-            "these are not a certificate, its key and an authority's certificate, in PEM",
-            where=f"{credentials.ca}, {credentials.certificate}, {credentials.key}",
-            remedy="name the right files",
-        ) from None
+        what = "these are not a certificate, its key and an authority's certificate, in PEM"
+        where = f"{credentials.ca}, {credentials.certificate}, {credentials.key}"
+        raise GemelError(ErrorCode.CONFIGURATION, what, where=where, remedy="name the right files") from None
     return context
 
 

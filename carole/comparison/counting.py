@@ -71,11 +71,8 @@ class PatternCounter:
     def __init__(self, maximum: int) -> None:
         self._maximum = maximum
         self._used = np.zeros(1, dtype=np.int64)
-        self._allocate(min(1 << 12, _capacity(maximum)))
-
-    @property
-    def n_keys(self) -> int:
-        return int(self._used[0])
+        # The smallest power of two that holds them half full, or less: the table grows.
+        self._allocate(min(1 << 12, 1 << max(4, (2 * maximum).bit_length())))
 
     def add(self, code: I64, mask: U32, value: I64, n: int) -> bool:
         """Add to the values of the first `n` keys.
@@ -85,17 +82,17 @@ class PatternCounter:
         """
         done = _add(code, mask, value, 0, n, self._codes, self._masks, self._values, self._used)
         while done < n:
-            if self.n_keys >= self._maximum:
+            if self._used[0] >= self._maximum:
                 return False
             self._grow()
             done = _add(code, mask, value, done, n, self._codes, self._masks, self._values, self._used)
-        return self.n_keys <= self._maximum
+        return bool(self._used[0] <= self._maximum)
 
     def find(self, code: I64, mask: U32, n: int, position: I32, value: I32) -> int:
         """Write the positions of those of the first `n` keys that are here, and their values less 1."""
         return _find(code, mask, n, self._codes, self._masks, self._values, position, value)
 
-    def items(self) -> tuple[I64, U32, I64]:
+    def items(self) -> Counts:
         """Codes, masks and values, in no particular order."""
         full = self._values > 0
         return self._codes[full], self._masks[full], self._values[full]
@@ -112,13 +109,8 @@ class PatternCounter:
         _add(code, mask, value, 0, len(code), self._codes, self._masks, self._values, self._used)
 
 
-def merged(tables: Sequence[PatternCounter]) -> Counts:
-    """Sum of several tables, sorted by code and mask: the same whichever thread counted what."""
-    return summed([table.items() for table in tables])
-
-
 def summed(parts: Sequence[Counts]) -> Counts:
-    """Sum of several counts, sorted by code and mask."""
+    """Sum of several counts, sorted by code and mask: the same whichever thread counted what."""
     code, mask, value = (np.concatenate(column) for column in zip(*parts, strict=True))
     order = np.lexsort((mask, code))
     code, mask, value = code[order], mask[order], value[order]
@@ -146,8 +138,3 @@ class Tally:
         """The sum, sorted by code and mask."""
         none = np.empty(0, np.int64), np.empty(0, np.uint32), np.empty(0, np.int64)
         return summed([none, *(counts for _, counts in self._held)])
-
-
-def _capacity(maximum: int) -> int:
-    """Smallest power of two that holds `maximum` keys half full."""
-    return 1 << max(4, (2 * maximum).bit_length())

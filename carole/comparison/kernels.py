@@ -184,17 +184,13 @@ def add_compared_levels(
 
     `levels` has shape (bits + 1,), from `levels_by_disagreement`.
     """
-    n_words = a.signatures.shape[1]
     for i in range(n_pairs):
         in_a = a.codes[row_a[i]]
         in_b = b.codes[row_b[i]]
         if in_a < 0 or in_b < 0:
             out[i] += stride * missing
         else:
-            disagreeing = np.uint64(0)
-            for w in range(n_words):
-                disagreeing += popcount(a.signatures[in_a, w] ^ b.signatures[in_b, w])
-            out[i] += stride * levels[disagreeing]
+            out[i] += stride * levels[disagreeing_bits(a.signatures[in_a], b.signatures[in_b])]
 
 
 def disagreement_limits(bits: int, bounds: Sequence[float], randomised_response: float = 0.0) -> NDArray[np.int16]:

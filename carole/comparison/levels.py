@@ -61,18 +61,8 @@ def similarity_table(a: Sequence[str], b: Sequence[str], comparator: AnyComparat
     .. [1] Jaro, JASA 84, 1989. doi:10.1080/01621459.1989.10478785
     .. [2] Winkler, String comparator metrics and enhanced decision rules, 1990.
     """
-    if not len(a) or not len(b):
-        return np.zeros((len(a), len(b)))
     table: F64 = cdist(a, b, scorer=_SIMILARITY[comparator], dtype=np.float64, workers=threads)
     return table
-
-
-def pair_similarities(a: Sequence[str], b: Sequence[str], comparator: AnyComparator) -> F64:
-    """Similarity of each value of one list to the value at its place in the other, shape (len(a),)."""
-    if not len(a):
-        return np.zeros(0)
-    found: F64 = cpdist(a, b, scorer=_SIMILARITY[comparator], dtype=np.float64, workers=1)
-    return found
 
 
 def levels_of(similarity: F64, bounds: Sequence[float]) -> I8:
@@ -110,7 +100,7 @@ class FieldComparison:
 
     Both sides have equal numbers of bits, each randomised with probability `randomised_response` on either side.
     `bounds`: inclusive upper bounds of the levels, ascending to 1; `table`: from `level_table`; without it, pairs are
-    compared as they come.
+    compared as they come. "Missing on either side" is the digit after the highest level's, `n_levels`.
     """
 
     def __init__(
@@ -128,11 +118,6 @@ class FieldComparison:
         self._table = None if table is None else read_only(table)
         self._sides = field_rows(a), field_rows(b)
 
-    @property
-    def missing(self) -> int:
-        """The digit that stands for "missing on either side": one past the highest level."""
-        return self.n_levels
-
     @cached_property
     def _levels(self) -> I8:
         return read_only(levels_by_disagreement(self._a.bits, self._bounds, self._randomised_response))
@@ -142,7 +127,7 @@ class FieldComparison:
         return [unpack_values(side.signatures, "comparison") for side in (self._a, self._b)]
 
     def levels(self, row_a: I32, row_b: I32) -> I64:
-        """The level of each pair of rows, or `missing`."""
+        """The level of each pair of rows, or `n_levels`."""
         level = np.zeros(len(row_a), dtype=np.int64)
         self.add(row_a, row_b, len(level), 1, level)
         return level
@@ -151,21 +136,24 @@ class FieldComparison:
         """Add `stride` times the level of each of the first `n_pairs` pairs to `out`."""
         in_a, in_b = self._sides
         if self._table is not None:
-            add_table_levels(self._table, in_a.codes, in_b.codes, row_a, row_b, n_pairs, stride, self.missing, out)
+            add_table_levels(self._table, in_a.codes, in_b.codes, row_a, row_b, n_pairs, stride, self.n_levels, out)
         elif self._comparator != "jaccard":
             out[:n_pairs] += stride * self._levels_of_values(row_a[:n_pairs], row_b[:n_pairs])
         else:
-            add_compared_levels(in_a, in_b, self._levels, row_a, row_b, n_pairs, stride, self.missing, out)
+            add_compared_levels(in_a, in_b, self._levels, row_a, row_b, n_pairs, stride, self.n_levels, out)
 
     def _levels_of_values(self, row_a: I32, row_b: I32) -> I64:
         codes = self._a.codes[row_a], self._b.codes[row_b]
         there = (codes[0] >= 0) & (codes[1] >= 0)
-        levels = np.full(len(there), self.missing, dtype=np.int64)
+        levels = np.full(len(there), self.n_levels, dtype=np.int64)
+        if not there.any():
+            return levels
         first, second = (
             [values[code] for code in of_side[there].tolist()]
             for values, of_side in zip(self._values, codes, strict=True)
         )
-        levels[there] = levels_of(pair_similarities(first, second, self._comparator), self._bounds)
+        similarity = cpdist(first, second, scorer=_SIMILARITY[self._comparator], dtype=np.float64, workers=1)
+        levels[there] = levels_of(similarity, self._bounds)
         return levels
 
     def level_table(self, pool: Executor) -> I8:

@@ -77,14 +77,6 @@ class Quality:
         return 2 * self.true_links / (self.links + self.matches) if self.links + self.matches else 1.0
 
 
-@dataclass(frozen=True)
-class BestThreshold:
-    """The threshold with the greatest F1, which requires the truth, and the quality of linking at it."""
-
-    threshold: float
-    quality: Quality
-
-
 def quality(is_match: Flags, n_matches: int) -> Quality:
     """Quality of links, of each of which is known whether it is a match."""
     true_links = int(np.count_nonzero(is_match))
@@ -92,19 +84,19 @@ def quality(is_match: Flags, n_matches: int) -> Quality:
     return Quality(len(is_match), true_links, n_matches)
 
 
-def best_threshold(probability: F64, is_match: Flags, n_matches: int) -> BestThreshold:
-    """Threshold at which linking every pair of at least that probability gives the greatest F1.
+def best_threshold(probability: F64, is_match: Flags, n_matches: int) -> tuple[float, Quality]:
+    """Threshold at which linking every pair of at least that probability gives the greatest F1, and the quality then.
 
     `probability`, `is_match` (float64 and bool, shape (n_pairs,)). Returns the highest threshold among equals; 1 where
     there is no pair. Raises PARAMETER if the inputs disagree.
     """
     classes = tied_classes(probability, is_match)
     if len(probability) == 0:
-        return BestThreshold(1.0, Quality(0, 0, n_matches))
+        return 1.0, Quality(0, 0, n_matches)
     links, true_links = np.cumsum(classes.pairs), np.cumsum(classes.matches)
     check_matches(n_matches, float(true_links[-1]))
     best = int(np.argmax(true_links / (links + n_matches)))
-    return BestThreshold(float(classes.probability[best]), Quality(int(links[best]), int(true_links[best]), n_matches))
+    return float(classes.probability[best]), Quality(int(links[best]), int(true_links[best]), n_matches)
 
 
 # The expected precision-recall curve and the area under it.

@@ -18,7 +18,7 @@ from gemel.carole.extended_latent.explanation import Contribution, explain_pairs
 from gemel.carole.extended_latent.fit import ExtendedFit, Refit, Refitted, fit_extended
 from gemel.carole.extended_latent.overfitting import Round
 from gemel.carole.extended_latent.precision import PrecisionChoice
-from gemel.carole.extended_latent.settings import ExtendedSettings, Priors
+from gemel.carole.extended_latent.settings import ExtendedSettings
 from gemel.carole.extended_latent.variables import ArrayPairs, Pairs, Values, Variable, WeightedPairs
 
 __all__ = [
@@ -33,7 +33,6 @@ __all__ = [
     "KeptPairs",
     "Pairs",
     "PrecisionChoice",
-    "Priors",
     "Refit",
     "Refitted",
     "Round",

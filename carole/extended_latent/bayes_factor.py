@@ -28,23 +28,20 @@ from gemel.risk.models.fitted import FittedModel
 class AloneKey:
     """The distribution of a key that is independent of all other variables.
 
-    `match` (float64, shape (n_levels,)): among matches. The remainder to 1 is on values that neither file has, so that
-    no pair agrees there. `alice`, `bob` (float64, shape (n_levels,)): in each file; the same array where they equal
-    `match`.
+    `share` (float64, shape (n_levels,)): of each value, among matches and in either file. The remainder to 1 is on
+    values that neither file has, so that no pair agrees there.
     """
 
     column: int
-    match: F64 = field(repr=False)
-    alice: F64 = field(repr=False)
-    bob: F64 = field(repr=False)
+    share: F64 = field(repr=False)
 
     @property
     def log_factors(self) -> F64:
         """Natural log Bayes factor of agreement on each value: less for common values."""
-        strangers = self.alice * self.bob
+        strangers = self.share * self.share
         with np.errstate(divide="ignore", invalid="ignore"):
-            ratio = np.log(self.match) + np.log(strangers.sum()) - np.log(strangers)
-        return np.where(self.match > 0, ratio, -np.inf)
+            ratio = np.log(self.share) + np.log(strangers.sum()) - np.log(strangers)
+        return np.where(self.share > 0, ratio, -np.inf)
 
 
 @dataclass(frozen=True)
@@ -132,7 +129,7 @@ def frequencies(values: Values, weighted: WeightedPairs | None = None, training:
         share = (others - max(discount(in_a), discount(in_b))) / total
         if share.sum() > 1:
             share /= share.sum()
-        found.append(AloneKey(column, share, share, share))
+        found.append(AloneKey(column, share))
     return found
 
 

@@ -11,13 +11,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import product
 
 import numpy as np
 
 from gemel.carole.arrays import F64, I32, I64, Ints
-from gemel.carole.extended_latent.bayes_factor import ValueModel, columns_of, log_agreement, renamed
+from gemel.carole.extended_latent.bayes_factor import AloneKey, ValueModel, columns_of, log_agreement, renamed
 from gemel.carole.extended_latent.kernels import FileLayout, JointLayout, pair_factors
 from gemel.carole.extended_latent.variables import Configurations, Values
 from gemel.common.errors import ErrorCode, GemelError
@@ -55,14 +54,11 @@ def eliminated(factors: Sequence[Factor], unknown: Sequence[int], levels: Sequen
         cost = {v: _cells(left, v, levels) for v in waiting}
         v = min(sorted(waiting), key=lambda v: cost[v])
         if cost[v] > TABLE_LIMIT * levels[v]:
-            raise GemelError(
-                ErrorCode.MEMORY,
-                "the value model has too many dependent variables for a key or value that is not known to be summed "
-                "out",
-                where="latent",
-                got=f"a table of {cost[v]} cells",
-                remedy="use fewer variables or levels, or let a key stand alone",
+            what = (
+                "the value model has too many dependent variables for a key or value that is not known to be summed out"
             )
+            got, remedy = f"a table of {cost[v]} cells", "use fewer variables or levels, or let a key stand alone"
+            raise GemelError(ErrorCode.MEMORY, what, where="latent", got=got, remedy=remedy)
         waiting.remove(v)
         joined = Factor.constant()
         for factor in sorted((f for f in left if v in f.variables), key=lambda f: -len(f.variables)):
@@ -97,101 +93,82 @@ class BayesFactors:
     """
 
     def __init__(self, model: ValueModel, values: Values) -> None:
-        self.model, self.values = model, values
-        alone = [key.log_factors for key in model.alone]
-        columns = [key.column for key in model.alone]
-        file, joint = _no_joint_model()
-        self._alice, self._bob = (
-            file._replace(alone=np.ascontiguousarray(codes[:, columns])) for codes in (values.codes_a, values.codes_b)
-        )
-        starts = np.cumsum([0, *(len(factors) for factors in alone)])[:-1].astype(np.int64)
-        self._joint = joint._replace(alone_start=starts, alone_factors=np.concatenate([*alone, np.zeros(1)]))
-        if model.match is not None and model.alice is not None and model.bob is not None:
-            self._prepare(model.match, model.alice, model.bob)
-
-    def log(self, row_a: Ints, row_b: Ints, result: F64 | None = None) -> F64:
-        """Natural log Bayes factor of each pair, between -700 and 700; shape (n_pairs,). Any number of threads."""
-        result = np.empty(len(row_a)) if result is None else result[: len(row_a)]
-        rows = np.ascontiguousarray(row_a, dtype=np.int32), np.ascontiguousarray(row_b, dtype=np.int32)
-        pair_factors(*rows, self._alice, self._bob, self._joint, result)
-        return result
-
-    def _prepare(self, match: FittedModel, alice: FittedModel, bob: FittedModel) -> None:
-        """Lay out the tables of every case: the shapes of two configurations, and the keys that agree."""
-        values, names = self.values, self.values.model_names
+        names = values.model_names
         keys = [q for q, v in enumerate(values.model_columns) if values.variables[v].is_key]
         sets = [[k for i, k in enumerate(keys) if s >> i & 1] for s in range(1 << len(keys))]
-        # Tables refer to the model's variables; from here on a variable is its column among the configurations.
-        place = {v: names.index(str(name)) for v, name in enumerate(match.names)}
-        potentials = [renamed(factor, place) for factor in conditionals(match)]
-        a, b = (
-            _Side(model, file, _own(values, side), sets, names)
-            for model, file, side in zip((alice, bob), values.configurations, SIDES, strict=True)
-        )
+        potentials: list[Factor] = []
+        if model.match is not None:
+            # Tables refer to the model's variables; from here on a variable is its column among the configurations.
+            place = {v: names.index(str(name)) for v, name in enumerate(model.match.names)}
+            potentials = [renamed(factor, place) for factor in conditionals(model.match)]
+        of_a, of_b = values.configurations
+        a = _Side(model.alice, of_a, _own(values, "alice"), sets, names)
+        b = _Side(model.bob, of_b, _own(values, "bob"), sets, names)
         eliminations: dict[tuple[int, ...], list[Factor]] = {}
         plans = []
-        for (in_a, known_a), (in_b, known_b) in product(enumerate(a.shapes.known), enumerate(b.shapes.known)):
+        for (in_a, known_a), (in_b, known_b) in product(enumerate(a.known), enumerate(b.known)):
             for s, agree in enumerate(sets):
                 unknown = tuple(q for q in range(len(names)) if q not in (*known_a, *known_b, *agree))
                 if unknown not in eliminations:
                     eliminations[unknown] = eliminated(potentials, unknown, values.model_levels)
-                of_a, of_b, of_both = _sorted_out(eliminations[unknown], [{*known_a, *agree}, {*known_b, *agree}])
-                plans.append(of_both)
-                a.add_terms(of_a, in_a, s)
-                b.add_terms(of_b, in_b, s, log_agreement(self.model, [names[k] for k in agree]))
-        self._alice, self._bob = a.layout(self._alice.alone), b.layout(self._bob.alone)
-        self._joint = _with_tables(self._joint, plans, set(b.own))._replace(
-            keys=np.array(keys, dtype=np.int64), n_shapes_b=len(b.shapes.known)
-        )
+                by_a, by_b, by_both = _sorted_out(eliminations[unknown], [{*known_a, *agree}, {*known_b, *agree}])
+                plans.append(by_both)
+                a.add_terms(by_a, in_a, in_b, s)
+                b.add_terms(by_b, in_b, in_a, s, log_agreement(model, [names[k] for k in agree]))
+        columns = [key.column for key in model.alone]
+        self._alice, self._bob = a.layout(values.codes_a[:, columns]), b.layout(values.codes_b[:, columns])
+        self._joint = _joint_layout(keys, len(b.known), plans, set(b.own), model.alone)
+
+    def log(self, row_a: Ints, row_b: Ints) -> F64:
+        """Natural log Bayes factor of each pair, between -700 and 700; shape (n_pairs,). Any number of threads."""
+        result = np.empty(len(row_a))
+        rows = np.ascontiguousarray(row_a, dtype=np.int32), np.ascontiguousarray(row_b, dtype=np.int32)
+        pair_factors(*rows, self._alice, self._bob, self._joint, result)
+        return result
 
 
 class _Side:
     """One file's configurations, their shapes, and what its own values contribute to each case."""
 
     def __init__(
-        self, model: FittedModel, file: Configurations, own: Sequence[int], sets: Sequence[Sequence[int]],
+        self, model: FittedModel | None, file: Configurations, own: Sequence[int], sets: Sequence[Sequence[int]],
         names: Sequence[str],
     ) -> None:  # fmt: skip
-        self.file, self.own, self.shapes = file, own, _shapes(file, own)
-        self._terms: list[F64] = []
-        # log P(own values, x_S) of each configuration, for each set S of keys.
-        self._marginals = []
-        for agree in sets:
-            kept = {*own, *agree}
-            known = np.where([q in kept for q in range(file.codes.shape[1])], file.codes, -1).astype(np.int32)
-            self._marginals.append(model.log_marginal(columns_of(model, known, names)))
+        self.file, self.own = file, own
+        self.known, self._shape = _shapes(file, own)
+        # By the other file's shape and the keys that agree, of each configuration.
+        self._terms: dict[tuple[int, int], F64] = {}
+        # log P(own values, x_S) of each configuration, for each set S of keys; 0 without a joint model.
+        self._marginals = [np.zeros(len(file.codes)) for _ in sets]
+        if model is not None:
+            columns = np.arange(file.codes.shape[1])
+            for s, agree in enumerate(sets):
+                known = np.where(np.isin(columns, [*own, *agree]), file.codes, -1).astype(np.int32)
+                self._marginals[s] = model.log_marginal(columns_of(model, known, names))
 
-    def add_terms(self, factors: Sequence[Factor], shape: int, s: int, constant: float = 0.0) -> None:
-        """Of the configurations of a shape, where the keys of the set of number s agree."""
-        rows = self.shapes.members[shape]
+    def add_terms(self, factors: Sequence[Factor], shape: int, other: int, s: int, constant: float = 0.0) -> None:
+        """Of the configurations of a shape beside one of the other file's, where the keys of the set number s agree."""
+        rows = np.flatnonzero(self._shape == shape)
         above, below = _looked_up(factors, self.file.codes[rows]), self._marginals[s][rows]
+        terms = self._terms.setdefault((other, s), np.empty(len(self._shape)))
         with np.errstate(invalid="ignore"):
-            self._terms.append(np.where(np.isneginf(below), -np.inf, above - below) + constant)
+            terms[rows] = np.where(np.isneginf(below), -np.inf, above - below) + constant
 
     def layout(self, alone: I32) -> FileLayout:
-        starts = np.cumsum([0, *(len(terms) for terms in self._terms)])[:-1].astype(np.int64)
-        shapes = self.shapes
-        return FileLayout(
-            self.file.of_row, self.file.codes, shapes.of_row, shapes.rank, np.concatenate(self._terms), starts, alone
-        )
-
-
-SIDES = ("alice", "bob")
+        terms = np.stack([self._terms[case] for case in sorted(self._terms)])
+        return FileLayout(self.file.of_row, self.file.codes, self._shape, terms, np.ascontiguousarray(alone))
 
 
 def check_cases(values: Values) -> None:
     """Raise `GemelError` (MEMORY) if there are too many combinations of missing variables and agreeing keys."""
-    sides = zip(SIDES, values.configurations, strict=True)
-    n_shapes = [len(_shapes(file, _own(values, side)).known) for side, file in sides]
+    sides = zip(("alice", "bob"), values.configurations, strict=True)
+    n_shapes = [len(_shapes(file, _own(values, side))[0]) for side, file in sides]
     n_sets = 1 << len(values.model_keys)
     if n_shapes[0] * n_shapes[1] * n_sets > MAX_PLANS:
-        raise GemelError(
-            ErrorCode.MEMORY,
-            f"more than {MAX_PLANS} combinations of missing variables and agreeing keys",
-            where="latent",
-            got=f"{n_shapes[0]} and {n_shapes[1]} sets of variables that records have, {n_sets} sets of keys",
-            remedy="make missing a separate category, or let keys stand alone",
-        )
+        what = f"more than {MAX_PLANS} combinations of missing variables and agreeing keys"
+        got = f"{n_shapes[0]} and {n_shapes[1]} sets of variables that records have, {n_sets} sets of keys"
+        remedy = "make missing a separate category, or let keys stand alone"
+        raise GemelError(ErrorCode.MEMORY, what, where="latent", got=got, remedy=remedy)
 
 
 def _own(values: Values, side: str) -> list[int]:
@@ -199,28 +176,12 @@ def _own(values: Values, side: str) -> list[int]:
     return [q for q, v in enumerate(values.model_columns) if values.variables[v].holder == side]
 
 
-@dataclass(frozen=True)
-class _Shapes:
-    """Which of its own variables each configuration of a file has."""
-
-    known: list[list[int]]
-    of_row: I64
-    rank: I64
-    members: list[I64]
-
-
-def _shapes(file: Configurations, own: Sequence[int]) -> _Shapes:
+def _shapes(file: Configurations, own: Sequence[int]) -> tuple[list[list[int]], I64]:
+    """Which of its own variables configurations of a file have, and which of these shapes each has."""
     there = file.codes[:, list(own)] >= 0
-    if not len(file.codes):
-        there = np.ones((0, len(own)), dtype=np.bool_)
     patterns, number = np.unique(there, axis=0, return_inverse=True) if own else (np.ones((1, 0), bool), None)
-    of_row = np.zeros(len(file.codes), dtype=np.int64) if number is None else number.ravel().astype(np.int64)
-    members = [np.flatnonzero(of_row == i) for i in range(len(patterns))]
-    rank = np.zeros(len(file.codes), dtype=np.int64)
-    for rows in members:
-        rank[rows] = np.arange(len(rows))
-    known = [[q for q, has in zip(own, pattern, strict=True) if has] for pattern in patterns]
-    return _Shapes(known, of_row, rank, members)
+    shape = np.zeros(len(file.codes), dtype=np.int64) if number is None else number.ravel().astype(np.int64)
+    return [[q for q, has in zip(own, pattern, strict=True) if has] for pattern in patterns], shape
 
 
 def _sorted_out(
@@ -245,47 +206,33 @@ def _looked_up(factors: Sequence[Factor], codes: I32) -> F64:
     return total
 
 
-def _with_tables(layout: JointLayout, plans: Sequence[Sequence[Factor]], of_bob: set[int]) -> JointLayout:
-    """A layout with the joint tables of all plans, dense and in a row, equal ones once, and how to find their cells."""
+def _joint_layout(
+    keys: Sequence[int], n_shapes_b: int, plans: Sequence[Sequence[Factor]], of_bob: set[int], alone: Sequence[AloneKey]
+) -> JointLayout:
+    """The joint tables of all plans, dense and in a row, equal ones once, and how to find their cells."""
     laid: dict[int, int] = {}
-    kept: list[Factor] = []  # so that a table's identity is not reused
     flat: list[F64] = [np.zeros(1)]
     size = 1
     factor_start, table_start, variable_start = [0], [], [0]
-    of_a: list[bool] = []
-    column: list[int] = []
-    stride: list[int] = []
+    variables: list[tuple[bool, int, int]] = []
     for factors in plans:
         for factor in factors:
             if id(factor) not in laid:
                 with np.errstate(divide="ignore"):
                     dense = np.log(factor.table(TABLE_LIMIT)).ravel()
                 laid[id(factor)] = size
-                kept.append(factor)
                 flat.append(dense)
                 size += len(dense)
             table_start.append(laid[id(factor)])
-            column += factor.variables
-            of_a += [v not in of_bob for v in factor.variables]
-            stride += [math.prod(factor.levels[i + 1 :]) for i in range(len(factor.levels))]
-            variable_start.append(len(column))
+            for i, v in enumerate(factor.variables):
+                variables.append((v not in of_bob, v, math.prod(factor.levels[i + 1 :])))
+            variable_start.append(len(variables))
         factor_start.append(len(table_start))
-    return layout._replace(
-        factor_start=np.array(factor_start, dtype=np.int64),
-        table_start=np.array(table_start, dtype=np.int64),
-        variable_start=np.array(variable_start, dtype=np.int64),
-        of_a=np.array(of_a, dtype=np.bool_),
-        column=np.array(column, dtype=np.int64),
-        stride=np.array(stride, dtype=np.int64),
-        tables=np.concatenate(flat),
-    )
-
-
-def _no_joint_model() -> tuple[FileLayout, JointLayout]:
-    rows, codes, numbers, reals = np.zeros(0, np.int32), np.zeros((0, 0), np.int32), np.zeros(0, np.int64), np.zeros(0)
-    return (
-        FileLayout(rows, codes, numbers, numbers, reals, numbers, codes),
-        JointLayout(
-            numbers, 1, numbers, numbers, numbers, np.zeros(0, np.bool_), numbers, numbers, reals, numbers, reals
-        ),
-    )
+    factors_alone = [key.log_factors for key in alone]
+    alone_start = np.cumsum([0, *(len(factors) for factors in factors_alone)])[:-1]
+    return JointLayout(
+        np.array(keys, dtype=np.int64), n_shapes_b, np.array(factor_start, dtype=np.int64),
+        np.array(table_start, dtype=np.int64), np.array(variable_start, dtype=np.int64),
+        np.array(variables, dtype=np.int64).reshape(-1, 3), tables=np.concatenate(flat),
+        alone_start=alone_start.astype(np.int64), alone_factors=np.concatenate([*factors_alone, np.zeros(1)]),
+    )  # fmt: skip

@@ -13,16 +13,14 @@ from typing import Any
 
 import numpy as np
 
-from gemel.carole.arrays import F64, I8, I32, I64, U32, Flags
+from gemel.carole.arrays import F64, I32, I64, U32
 from gemel.carole.comparison.counting import PatternCounter
 from gemel.carole.extended_latent.compiled import BayesFactors
 from gemel.carole.extended_latent.kernels import expectation, take
 from gemel.carole.extended_latent.settings import ExtendedSettings
-from gemel.carole.extended_latent.variables import Pairs, Visit, WeightedPairs, wrong
-from gemel.carole.fellegi_sunter.model import Model, PatternCounts, shares, within_levels
-from gemel.carole.fellegi_sunter.model import level_counts as counted_levels
-from gemel.carole.fellegi_sunter.model_warnings import expected_levels, unidentified_fields
-from gemel.carole.fellegi_sunter.settings import RuleFields
+from gemel.carole.extended_latent.variables import Pairs, Visit, WeightedPairs
+from gemel.carole.fellegi_sunter.model import Model, PatternCounts, shares, table_sums, within_levels
+from gemel.carole.fellegi_sunter.model_warnings import expected_levels
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.progress import StageProgress
 
@@ -46,6 +44,10 @@ class Classes:
     pattern: I32 = field(repr=False)
     log_factor: F64 = field(repr=False)  # natural, rounded
     count: F64 = field(repr=False)
+
+    def weights(self, by_pattern: F64) -> F64:
+        """Match weight of each class in bits, agreement and values together, from those of the patterns."""
+        return np.asarray(by_pattern[self.pattern] + self.log_factor / math.log(2.0))
 
 
 def sampled_pairs(
@@ -134,30 +136,24 @@ def kept(pairs: Pairs, factors: BayesFactors, score: F64, minimum: float, progre
     return KeptPairs(*_in_a_row([(none, none, none, np.zeros(0)), *pairs.map(visit, progress)]))
 
 
+PSEUDO_MATCHES = 1.0
+"""Of each field's distribution of levels, spread evenly."""
+
+
 @dataclass(frozen=True)
 class ExtendedEM:
     """The outcome of EM with fixed Bayes factors.
 
-    `matches` (float64, shape (n_patterns,)): expected matches of each pattern; `log_likelihood` (float64, shape
-    (n_steps,)): at each step, but for a constant; `unconstrained_matches`: expected matches of the last step: where p
-    is held, the value it would have moved to.
+    `model`: its log likelihood is that of the classes, but for a constant; `unconstrained_matches`: expected matches of
+    the last step: where p is held, the value it would have moved to.
     """
 
     model: Model
-    matches: F64 = field(repr=False)
-    log_likelihood: F64 = field(repr=False)
-    converged: bool
-    iterations: int
     unconstrained_matches: float
 
 
 def extended_em(
-    model: Model,
-    patterns: PatternCounts,
-    classes: Classes,
-    settings: ExtendedSettings,
-    rules: Sequence[RuleFields] = (),
-    weights: F64 | None = None,
+    model: Model, patterns: PatternCounts, classes: Classes, settings: ExtendedSettings, weights: F64 | None
 ) -> ExtendedEM:
     """Estimate m with the Bayes factors of the values fixed.
 
@@ -170,63 +166,32 @@ def extended_em(
     n_pairs = float(model.n_a) * model.n_b
     width = model.m.shape[1]
     valid = within_levels([field.n_levels for field in model.fields])
-    fixed = unidentified_fields(rules, len(model.fields))[:, None]
-    u = _u(model, gamma, patterns.count, settings, valid)
-    prior_m = _sized(settings.priors.m, valid, "m")
     maximum = min(1 / max(model.n_a, model.n_b) if settings.one_to_one else 1.0, 1 - 1e-9)
     m, p = model.m, min(model.p, maximum)
     matches = np.zeros(len(gamma))
     with np.errstate(divide="ignore"):
-        log_u = np.hstack([np.log(u), np.zeros((len(u), 1))])
-    fields = np.arange(len(model.fields))
-    log_other = log_u[fields, gamma].sum(axis=1)
-    trace: list[float] = []
+        log_other = table_sums(gamma, np.log(model.u))
     before = math.inf
-    converged = False
-    while not converged and len(trace) < settings.max_iterations:
-        if weights is None:
-            with np.errstate(divide="ignore", invalid="ignore"):
-                log_m = np.hstack([np.log(m), np.zeros((len(m), 1))])
-                ratio = log_m[fields, gamma].sum(axis=1) - log_other
-        else:
-            ratio = weights * math.log(2.0)
+    converged, steps = False, 0
+    while not converged and steps < settings.max_iterations:
+        steps += 1
+        with np.errstate(divide="ignore", invalid="ignore"):
+            ratio = table_sums(gamma, np.log(m)) - log_other if weights is None else weights * math.log(2.0)
         log_odds = np.nan_to_num(ratio, nan=0.0) + math.log(p) - math.log1p(-p)
         likelihood = expectation(
             classes.pattern, classes.log_factor, classes.count, log_odds, log_other + math.log1p(-p), matches
         )
-        trace.append(likelihood)
         unconstrained_matches = float(matches.sum())
-        learnt = expected_levels(patterns, rules, matches, width) + prior_m
-        new_m = m if weights is not None else np.where(fixed, m, shares(learnt, valid, settings.prior))
-        new_p = p
-        if settings.p == "free":
-            given = settings.priors
-            all_pairs = n_pairs + given.matches + given.non_matches
-            new_p = min((max(unconstrained_matches, 1e-6) + given.matches) / all_pairs, maximum)
+        learnt = expected_levels(patterns, (), matches, width)
+        new_m = m if weights is not None else shares(learnt, valid, PSEUDO_MATCHES)
+        new_p = p if settings.p == "held" else min(max(unconstrained_matches, 1e-6) / n_pairs, maximum)
         distance = max(float(np.abs(new_m - m).max()), abs(math.log(new_p / p)))
         rate = distance / before if 0 < before < math.inf else 1.0
         left = distance * rate / (1 - rate) if rate < 1 else math.inf
         converged = distance == 0 or max(distance, left) < settings.tolerance
         m, p, before = new_m, new_p, distance
     fitted = replace(
-        model, m=m, u=u, p=p, log_likelihood=trace[-1], converged=converged, iterations=len(trace), distance=distance,
-        matches_behind_m=expected_levels(patterns, rules, matches, width).sum(axis=1),
+        model, m=m, p=p, log_likelihood=likelihood, converged=converged, iterations=steps, distance=distance,
+        matches_behind_m=learnt.sum(axis=1),
     )  # fmt: skip
-    return ExtendedEM(fitted, matches, np.array(trace), converged, len(trace), unconstrained_matches)
-
-
-def _u(model: Model, gamma: I8, count: I64, settings: ExtendedSettings, valid: Flags) -> F64:
-    """u of the model, or with prior pairs added to those it was estimated from."""
-    if settings.priors.u is None:
-        return model.u
-    pairs = counted_levels(gamma, count, valid.shape[1]).sum(axis=1, keepdims=True)
-    return shares(pairs * model.u + _sized(settings.priors.u, valid, "u"), valid, 0.0)
-
-
-def _sized(counts: F64 | None, valid: Flags, name: str) -> F64:
-    if counts is None:
-        return np.zeros(valid.shape)
-    if counts.shape != valid.shape or (counts[~valid] > 0).any():
-        what = "prior counts must have a row for each field and a column for each level of the widest"
-        raise wrong(what, f"latent.priors.{name}", f"shape {counts.shape} for {valid.shape}")
-    return counts
+    return ExtendedEM(fitted, unconstrained_matches)

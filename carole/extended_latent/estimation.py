@@ -133,14 +133,10 @@ class ValueFit:
     choice: PrecisionChoice | None = field(default=None, repr=False)
 
     @property
-    def graph(self) -> Graph | None:
-        return None if self.model.match is None else self.model.match.graph
-
-    @property
     def dependences(self) -> tuple[tuple[str, str], ...]:
-        graph = self.graph
-        if graph is None:
+        if self.model.match is None:
             return ()
+        graph = self.model.match.graph
         return tuple((str(graph.names[v]), str(graph.names[w])) for v, w in graph.edges)
 
 

@@ -22,13 +22,12 @@ from gemel.carole.extended_latent.em import (
     sampled_pairs,
 )
 from gemel.carole.extended_latent.estimation import ValueFit, estimate
-from gemel.carole.extended_latent.overfitting import Round, held_out, round_of
+from gemel.carole.extended_latent.overfitting import Round, held_out
 from gemel.carole.extended_latent.settings import ExtendedSettings
 from gemel.carole.extended_latent.variables import Pairs, Values, WeightedPairs, wrong
 from gemel.carole.fellegi_sunter.model import PatternCounts, probability
 from gemel.carole.fellegi_sunter.prior import LinkProbabilities
 from gemel.carole.fellegi_sunter.schemes import FittedScheme
-from gemel.carole.fellegi_sunter.settings import RuleFields
 from gemel.common.documents.result_warning import ResultWarning, result_warning
 from gemel.common.progress import Progress, StageProgress
 from gemel.risk.models.fitted import FittedModel
@@ -44,16 +43,15 @@ from gemel.risk.models.fitted import FittedModel
 class Refitted:
     """A second estimate beside the values.
 
-    `scheme`: the fitted scheme, m and p estimated again; `matches` (float64, shape (n_patterns,)): expected matches of
-    each pattern; `kept`: the pairs that compete for records, with their Bayes factors; None where pairs do not compete.
+    `scheme`: the fitted scheme, m and p estimated again; `em`: the same estimate as the outcome of an EM, with the
+    likelihood of the classes; `kept`: the pairs that compete for records, with their Bayes factors; None where pairs do
+    not compete.
     """
 
     scheme: FittedScheme
-    matches: F64 = field(repr=False)
-    converged: bool
-    iterations: int
-    kept: KeptPairs | None = field(default=None, repr=False)
-    posterior: LinkProbabilities | None = field(default=None, repr=False)
+    em: ExtendedEM
+    kept: KeptPairs | None = field(repr=False)
+    posterior: LinkProbabilities | None = field(repr=False)
 
     @property
     def learn_from(self) -> WeightedPairs | None:
@@ -61,12 +59,6 @@ class Refitted:
         if self.kept is None or self.posterior is None:
             return None
         return WeightedPairs(self.kept.row_a, self.kept.row_b, self.posterior.probability)
-
-    def em(self, patterns: PatternCounts, classes: Classes) -> ExtendedEM:
-        """As the outcome of an EM, with the likelihood of the classes."""
-        likelihood = np.array([log_likelihood(self.scheme, patterns, classes)])
-        matches = float(self.matches.sum())
-        return ExtendedEM(self.scheme.model, self.matches, likelihood, self.converged, self.iterations, matches)
 
 
 Refit = Callable[[BayesFactors, Classes], Refitted]
@@ -102,8 +94,8 @@ class ExtendedFit:
 
     `value_fit`: the value model and its estimation; `value_fit.model.match` is the joint distribution; `scheme`: the
     Fellegi-Sunter part, with m estimated beside the Bayes factors; `refitted`: the second estimate beside the values,
-    where one was requested; `rounds`: each estimation of the value model, and how far it over-fits; empty unless
-    requested.
+    where one was requested; `rounds`: each estimation of the value model, and how far it over-fits; empty where it is
+    estimated once.
     """
 
     values: Values = field(repr=False)
@@ -136,11 +128,6 @@ class ExtendedFit:
         p = self.scheme.model.p
         return math.log(p) - math.log1p(-p)
 
-    def class_weights(self, patterns: PatternCounts) -> F64:
-        """Match weight of each class of pairs, in bits, for choosing a floor before pairs are kept."""
-        weights = self.scheme.match_weights(patterns.gamma)
-        return np.asarray(weights[self.classes.pattern] + self.classes.log_factor / math.log(2.0))
-
     def keep(
         self, pairs: Pairs, patterns: PatternCounts, minimum: float, progress: StageProgress = lambda _: None
     ) -> KeptPairs:
@@ -157,7 +144,6 @@ def fit_extended(
     bounds: Sequence[Sequence[float]],
     settings: ExtendedSettings | None = None,
     *,
-    rules: Sequence[RuleFields] = (),
     training: I32 | None = None,
     known: FittedModel | ValueModel | None = None,
     learn_from: WeightedPairs | None = None,
@@ -209,23 +195,20 @@ def fit_extended(
             learn_from = sampled_pairs(pairs, lambda *at: g[at[2]], heaviest, settings.seed, reported("learn"))
         value_fit = estimate(values, learn_from, settings, training)
     rounds: list[Round] = []
-    before: ValueFit | None = None
     refitted: Refitted | None = None
     for done in range(settings.rounds + 1):
         factors = BayesFactors(value_fit.model, values)
         classes = counted(pairs, patterns.count, factors, settings.resolution, reported("count"))
         if refit is not None:
             refitted = refit(factors, classes)
-            em, scheme = refitted.em(patterns, classes), refitted.scheme
+            em, scheme = refitted.em, refitted.scheme
         else:
-            em = extended_em(fitted.model, estimated, classes, settings, rules, weights)
-            scheme = replace(fitted.scheme.of(em.model, bounds), misfits=fitted.misfits) if free else fitted
-        if known is None and learn_from is not None and (settings.rounds or settings.held_out):
-            bits = held_out(values, value_fit, learn_from, settings, training)
-            rounds.append(round_of(value_fit, before, bits, em.unconstrained_matches, settings.seed))
+            em = extended_em(fitted.model, estimated, classes, settings, weights)
+            scheme = fitted.scheme.of(em.model, bounds) if free else fitted
+        if known is None and learn_from is not None and settings.rounds:
+            rounds.append(Round(*held_out(values, value_fit, learn_from, settings, training), em.unconstrained_matches))
         if done == settings.rounds or known is not None:
             break
-        before = value_fit
         learn_from = None if refitted is None else refitted.learn_from
         if learn_from is None:
             p = em.model.p
@@ -271,8 +254,8 @@ def _warnings(
     if refitted is not None and refitted.posterior is not None:
         # It has warnings of its own, and p follows from the number of links.
         return (*found, *refitted.scheme.model.warnings, *refitted.posterior.warnings)
-    if not em.converged:
-        found.append(result_warning("m_not_converged_beside_values", iterations=em.iterations))
+    if not em.model.converged:
+        found.append(result_warning("m_not_converged_beside_values", iterations=em.model.iterations))
     n_pairs = float(em.model.n_a) * em.model.n_b
     expected = em.model.p * n_pairs
     if settings.p == "held" and not 0.5 * expected <= em.unconstrained_matches <= 2 * expected:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from gemel.carole.arrays import F64, I32, I64, Flags
+from gemel.carole.arrays import F64, I32, I64
 
 LARGEST = 700.0
 """A log Bayes factor is kept within this of 0: outside it, probabilities are 0 or 1 whatever else is known."""
@@ -16,12 +16,10 @@ LARGEST = 700.0
 class FileLayout(NamedTuple):
     """One file's part of the Bayes factors: rows, configurations (distinct values of a row) and their shapes."""
 
-    configuration: I32  # (n_rows,); empty where there is no joint model
+    configuration: I32  # (n_rows,)
     codes: I32  # (n_configurations, n_columns): categories of the model's variables; -1 is missing
     shape: I64  # (n_configurations,): which of its own variables it has, as a number
-    rank: I64  # (n_configurations,): its place among the configurations of its shape
-    terms: F64  # (n_terms,): this side's own contributions, plan after plan, in the order of the ranks
-    term_start: I64  # (n_plans,)
+    terms: F64  # (n_shapes_of_the_other * n_sets_of_keys, n_configurations): this side's own contributions
     alone: I32  # (n_rows, n_alone): codes of the keys that stand alone
 
 
@@ -33,9 +31,9 @@ class JointLayout(NamedTuple):
     factor_start: I64  # (n_plans + 1,): a plan's factors begin here and end where the next plan's begin
     table_start: I64  # (n_factors,): in `tables`
     variable_start: I64  # (n_factors + 1,): a factor's variables, likewise
-    of_a: Flags  # (n_factor_variables,): whether a variable's code is Alice's
-    column: I64  # (n_factor_variables,)
-    stride: I64  # (n_factor_variables,): in the table
+    variables: (
+        I64  # (n_factor_variables, 3): whether its code is Alice's (1) or Bob's; its column; its stride in the table
+    )
     tables: F64  # (n_cells,): natural logarithms, one table after the other
     alone_start: I64  # (n_alone,): in `alone_factors`
     alone_factors: F64  # (n_alone_values + 1,): log Bayes factor of agreement on each value
@@ -45,9 +43,8 @@ class JointLayout(NamedTuple):
 def pair_factors(row_a: I32, row_b: I32, alice: FileLayout, bob: FileLayout, joint: JointLayout, result: F64) -> None:
     """Write the natural log Bayes factor of each pair, within `LARGEST` of 0.
 
-    Rows point to configurations, and these to which variables they have (their shape) and their number among those of
-    that shape. A pair's two shapes and the keys that agree determine its plan: each side's own contribution
-    (`terms`), and the tables that hold variables of both.
+    Rows point to configurations, and these to which variables they have (their shape). A pair's two shapes and the keys
+    that agree determine its plan: each side's own contribution (`terms`), and the tables that hold variables of both.
 
     `row_a`, `row_b` (int32, shape (n_pairs,)); `result` (float64, shape (n_pairs,)): overwritten.
     """
@@ -58,24 +55,22 @@ def pair_factors(row_a: I32, row_b: I32, alice: FileLayout, bob: FileLayout, joi
             x = alice.alone[row_a[i], k]
             if x >= 0 and x == bob.alone[row_b[i], k]:
                 total += joint.alone_factors[joint.alone_start[k] + x]
-        if alice.configuration.size:
-            a = alice.configuration[row_a[i]]
-            b = bob.configuration[row_b[i]]
-            agree = 0
-            for k in range(joint.keys.size):
-                x = alice.codes[a, joint.keys[k]]
-                if x >= 0 and x == bob.codes[b, joint.keys[k]]:
-                    agree |= 1 << k
-            plan = (alice.shape[a] * joint.n_shapes_b + bob.shape[b]) * n_sets + agree
-            total += alice.terms[alice.term_start[plan] + alice.rank[a]] + bob.terms[bob.term_start[plan] + bob.rank[b]]
-            for f in range(joint.factor_start[plan], joint.factor_start[plan + 1]):
-                cell = joint.table_start[f]
-                for v in range(joint.variable_start[f], joint.variable_start[f + 1]):
-                    if joint.of_a[v]:
-                        cell += joint.stride[v] * alice.codes[a, joint.column[v]]
-                    else:
-                        cell += joint.stride[v] * bob.codes[b, joint.column[v]]
-                total += joint.tables[cell]
+        a = alice.configuration[row_a[i]]
+        b = bob.configuration[row_b[i]]
+        agree = 0
+        for k in range(joint.keys.size):
+            x = alice.codes[a, joint.keys[k]]
+            if x >= 0 and x == bob.codes[b, joint.keys[k]]:
+                agree |= 1 << k
+        plan = (alice.shape[a] * joint.n_shapes_b + bob.shape[b]) * n_sets + agree
+        total += alice.terms[bob.shape[b] * n_sets + agree, a] + bob.terms[alice.shape[a] * n_sets + agree, b]
+        for f in range(joint.factor_start[plan], joint.factor_start[plan + 1]):
+            cell = joint.table_start[f]
+            for v in range(joint.variable_start[f], joint.variable_start[f + 1]):
+                column = joint.variables[v, 1]
+                code = alice.codes[a, column] if joint.variables[v, 0] else bob.codes[b, column]
+                cell += joint.variables[v, 2] * code
+            total += joint.tables[cell]
         if total > LARGEST:
             total = LARGEST
         elif not total >= -LARGEST:  # minus infinity less minus infinity is impossible too

@@ -19,7 +19,6 @@ from gemel.carole.extended_latent.estimation import ValueFit, estimate, match_re
 from gemel.carole.extended_latent.settings import ExtendedSettings
 from gemel.carole.extended_latent.variables import Values, WeightedPairs
 from gemel.risk.models.fitted import FittedModel
-from gemel.risk.models.queries import jensen_shannon
 
 
 @dataclass(frozen=True)
@@ -28,14 +27,11 @@ class Round:
 
     `bits`, `bits_held_out`: mean log2 probability of the known values of an expected match: by the model estimated from
     all pairs, and by one estimated from the other half of the pairs. NaN where there were too few pairs to split.
-    `moved`: Jensen-Shannon divergence from the round before, in bits; NaN in the first.
+    `matches`: expected under it.
     """
 
-    records: float
-    dependences: int
     bits: float
     bits_held_out: float
-    moved: float
     matches: float
 
     @property
@@ -63,14 +59,6 @@ def held_out(
         if model is not None:
             outside += _bits(values, model, tried_on) * tried_on.total / weighted.total
     return inside, outside
-
-
-def round_of(fitted: ValueFit, before: ValueFit | None, bits: tuple[float, float], matches: float, seed: int) -> Round:
-    moved = math.nan
-    if before is not None and fitted.model.match is not None and before.model.match is not None:
-        rng = np.random.default_rng(seed)
-        moved = jensen_shannon(fitted.model.match, before.model.match, limit=2**18, rng=rng, samples=20_000).bits
-    return Round(fitted.records, len(fitted.dependences), *bits, moved, matches)
 
 
 def _bits(values: Values, model: FittedModel, weighted: WeightedPairs) -> float:

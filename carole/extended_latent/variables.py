@@ -164,22 +164,19 @@ class Configurations:
 def check_codes(codes: I32, variables: tuple[Variable, ...], where: str, holder: str | None = None) -> None:
     """Raise unless codes fit the variables, and lie only where the holder (if one is given) has values."""
     if codes.ndim != 2 or codes.shape[1] != len(variables) or codes.dtype != np.int32:
-        raise wrong(
-            f"expected int32 codes with a column for each of {len(variables)} variables",
-            where,
-            f"{codes.dtype}, shape {codes.shape}",
-        )
+        what = f"expected int32 codes with a column for each of {len(variables)} variables"
+        raise wrong(what, where, f"{codes.dtype}, shape {codes.shape}")
     for v, variable in enumerate(variables):
         column = codes[:, v]
         low, high = (-1, variable.levels - 1) if holder is None or variable.holder in (holder, "both") else (-1, -1)
         outside = int(((column < low) | (column > high)).sum())
         if outside:
-            raise wrong(
+            what, got = (
                 f"codes of {variable.name} must be {low} to {high}",
-                where,
                 f"{outside} records with codes outside this range",
-                "code the variable as the specification lists its categories; -1 is missing",
             )
+            remedy = "code the variable as the specification lists its categories; -1 is missing"
+            raise wrong(what, where, got, remedy)
 
 
 def wrong(what: str, where: str, got: str, remedy: str = "change the value model") -> GemelError:

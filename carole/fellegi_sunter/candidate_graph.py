@@ -45,16 +45,22 @@ def candidate_graph(a: Ints, b: Ints) -> CandidateGraph:
     """
     rows, columns = _numbered(a), _numbered(b)
     n_rows, n_columns = int(rows.max(initial=-1)) + 1, int(columns.max(initial=-1)) + 1
-    n = n_rows + n_columns
-    edges = csr_matrix((np.ones(len(rows), dtype=np.int8), (rows, columns + np.int32(n_rows))), shape=(n, n))
-    n_components, label = connected_components(edges, directed=False)
-    component_row, row_rank = _ranks(label[:n_rows], n_components)
-    component_column, column_rank = _ranks(label[n_rows:], n_components)
+    n_components, of_row, of_column = components(rows, columns, n_rows, n_columns)
+    component_row, row_rank = _ranks(of_row, n_components)
+    component_column, column_rank = _ranks(of_column, n_components)
     rows, columns = row_rank[rows], column_rank[columns]
     row_first, order = by_node(rows, n_rows)
     rows, columns = rows[order], columns[order]
     column_first, column_edge = by_node(columns, n_columns)
     return CandidateGraph(order, row_first, column_first, column_edge, rows, columns, component_row, component_column)
+
+
+def components(row: I32, column: I32, n_rows: int, n_columns: int) -> tuple[int, I32, I32]:
+    """How many connected components a bipartite graph of these edges has, and which one each row and column is in."""
+    n = n_rows + n_columns
+    edges = csr_matrix((np.ones(len(row), dtype=np.int8), (row, column + np.int32(n_rows))), shape=(n, n))
+    n_components, label = connected_components(edges, directed=False)
+    return n_components, label[:n_rows], label[n_rows:]
 
 
 def by_node(node: I32, n: int) -> tuple[I64, I32]:
@@ -107,7 +113,6 @@ class Settled:
     """
 
     expected_links: float
-    rounds: int
     unsettled: int = 0
     worked_out: float = 0.0
 

@@ -16,11 +16,9 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
-from scipy.sparse import csr_matrix
-from scipy.sparse.csgraph import connected_components
 
 from gemel.carole.arrays import F64, I32, I64, Flags
-from gemel.carole.fellegi_sunter.candidate_graph import CandidateGraph, Messages, by_node
+from gemel.carole.fellegi_sunter.candidate_graph import CandidateGraph, Messages, by_node, components
 from gemel.carole.fellegi_sunter.linkage_sampler import average_links, choices
 
 # Exact probabilities of links among few records, by dynamic programming over the subsets of the smaller side.
@@ -327,12 +325,9 @@ def _cheapest(cost: F64, budget: float) -> Flags:
 
 
 def _cyclic_groups(row: I32, column: I32, n_rows: int, n_columns: int) -> _Groups:
-    n = n_rows + n_columns
-    joined = csr_matrix((np.ones(len(row), dtype=np.int8), (row, column + n_rows)), shape=(n, n))
-    n_groups, label = connected_components(joined, directed=False)
-    rows = np.bincount(label[:n_rows], minlength=n_groups)
-    columns = np.bincount(label[n_rows:], minlength=n_groups)
-    of_edge = label[row]
+    n_groups, of_row, of_column = components(row, column, n_rows, n_columns)
+    rows, columns = (np.bincount(group, minlength=n_groups) for group in (of_row, of_column))
+    of_edge = of_row[row]
     edges = np.bincount(of_edge, minlength=n_groups)
     cyclic = np.flatnonzero(edges >= rows + columns)
     first = np.cumsum(edges) - edges

@@ -70,11 +70,8 @@ class _State:
 
     def distance(self, other: _State) -> float:
         """Greatest difference of a probability in m and u, and relative difference of p."""
-        return max(
-            float(np.abs(self.m - other.m).max()),
-            float(np.abs(self.u - other.u).max()),
-            abs(math.log(self.p / other.p)),
-        )
+        of_m, of_u = (float(np.abs(one - two).max()) for one, two in ((self.m, other.m), (self.u, other.u)))
+        return max(of_m, of_u, abs(math.log(self.p / other.p)))
 
     def is_leaving_zero(self, later: _State) -> bool:
         """Whether a probability is still growing by a share, from so near 0 that `distance` does not detect it.
@@ -172,12 +169,8 @@ class _Algorithm:
                 state = landed
         _, likelihood, _ = self._step(state)
         path.append((state, likelihood))
-        history = History(
-            p=np.array([visited.p for visited, _ in path]),
-            m=np.array([visited.m for visited, _ in path]),
-            u=np.array([visited.u for visited, _ in path]),
-            log_likelihood=np.array([value for _, value in path]),
-        )
+        visited, likelihoods = zip(*path, strict=True)
+        history = History(np.array([s.p for s in visited]), np.array([s.m for s in visited]), np.array(likelihoods))
         model = Model(
             self._fields, state.m, state.u, state.p, self._n_a, self._n_b, likelihood, converged, steps, distance,
             identified=True, matches_behind_m=self._matches.sum(axis=1), warnings=(), history=history,

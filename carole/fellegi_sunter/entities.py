@@ -113,14 +113,10 @@ class Entities:
 
     def pairs(self) -> Pairs:
         """All pairs of a record of A and one of B that are of one entity, by rows of A, then of B."""
-        order = np.argsort(self.b, kind="stable")
-        number = np.bincount(self.b, minlength=self.n)
-        start = np.concatenate([[0], np.cumsum(number)[:-1]]) if self.n else number
-        times = number[self.a]
-        row_a = np.repeat(np.arange(len(self.a)), times)
-        within = np.arange(len(row_a)) - np.repeat(np.cumsum(times) - times, times)
-        row_b = order[start[self.a[row_a]] + within]
-        return row_a.astype(np.int32), row_b.astype(np.int32)
+        n_b = len(self.b)
+        members = csr_array((np.ones(n_b, dtype=np.bool_), (self.b, np.arange(n_b))), shape=(self.n, n_b))
+        found = members[self.a].tocoo()
+        return found.row.astype(np.int32), found.col.astype(np.int32)
 
 
 # Which records of one file are one person, from the earlier record that each is a copy of.

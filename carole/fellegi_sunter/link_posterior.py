@@ -64,7 +64,7 @@ class Stars:
         odds = np.exp(log_odds - highest[self._record])
         total = np.exp(-highest) + np.bincount(self._record, odds, minlength=self._n)
         self._beliefs = Beliefs(odds / total[self._record], float((np.log(total) + highest).sum()))
-        return Settled(float(self._beliefs.probability.sum()), rounds=1)
+        return Settled(float(self._beliefs.probability.sum()))
 
     def beliefs(self) -> Beliefs:
         return self._beliefs
@@ -138,9 +138,7 @@ class LinkPosterior:
             check_pairs(self.row_a, self.row_b, weight)
             made = self.arranged
             made.competition = made.competition or Competition(self.row_a, self.row_b, self.threads)
-            return made.competition.probabilities(
-                weight, self.bipartite_prior, progress=progress, near=near, cycles=cycles
-            )
+            return made.competition.probabilities(weight, self.bipartite_prior, progress, near, cycles=cycles)
         record, partner, n_records, n_partners = self.choices
         prior = BetaPartners(n_records, n_partners, *beta_parameters(self.expected_matches, n_records))
         check_pairs(record, partner, weight)

@@ -12,8 +12,8 @@ import numpy as np
 from numba import njit
 
 from gemel.carole.arrays import F64, I64, Flags, Ints
-from gemel.carole.fellegi_sunter.one_to_one import uncontested
-from gemel.common.errors import GemelError, parameter
+from gemel.carole.fellegi_sunter.one_to_one import check_pairs, uncontested
+from gemel.common.errors import parameter
 
 # Optimal one-to-one decisions on sparse candidate pairs.
 #
@@ -41,10 +41,7 @@ def optimal_assignment(a: Ints, b: Ints, weight: F64) -> I64:
     ----------
     .. [1] Jonker and Volgenant, Computing 38, 1987. doi:10.1007/BF02278710
     """
-    if not len(a) == len(b) == len(weight):
-        raise _wrong("arrays of one length", f"{len(a)}, {len(b)} and {len(weight)}")
-    if not np.isfinite(weight).all():
-        raise _wrong("finite weights", "others")
+    check_pairs(a, b, weight)
     useful = np.flatnonzero(weight > 0)
     alone = uncontested(a[useful], b[useful])
     taken, useful = useful[alone], useful[~alone]
@@ -180,10 +177,6 @@ def _pop(heap: list[tuple[float, np.int64]]) -> tuple[float, np.int64]:
         heap[k], heap[child] = heap[child], heap[k]
         k = child
     return top
-
-
-def _wrong(expected: str, got: str) -> GemelError:
-    return parameter("assignment", f"expected {expected}", got, "score the candidate pairs again")
 
 
 Assignment = Literal["one_to_one", "greedy", "many_to_one", "one_to_many", "clusters", "none"]

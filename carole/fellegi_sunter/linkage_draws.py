@@ -38,27 +38,7 @@ from gemel.carole.fellegi_sunter.schemes import FittedScheme
 from gemel.carole.fellegi_sunter.settings import Estimation, RuleFields
 from gemel.common.documents.result_warning import ResultWarning, result_warning
 from gemel.common.progress import StageProgress
-
-# Whether Markov chains have converged: split R-hat, and the number of independent draws that they are worth.
-
-
-def split_r_hat(chains: F64) -> float:
-    """Between and within halves of chains: 1 where all halves tell the same, more where they do not.
-
-    `chains` (float64, shape (n_chains, n_steps)): one figure of each step; at least 4 steps. Returns float: 1 for a
-    figure that never changes; infinity if it differs between chains and never within one.
-
-    References
-    ----------
-    .. [1] Gelman et al., Bayesian Data Analysis, 3rd edition, 2013, section 11.4.
-    """
-    half = chains.shape[1] // 2
-    halves = np.concatenate([chains[:, :half], chains[:, -half:]])
-    within = float(halves.var(axis=1, ddof=1).mean())
-    between = half * float(halves.mean(axis=1).var(ddof=1))
-    if within == 0.0:
-        return 1.0 if between == 0.0 else float("inf")
-    return float(np.sqrt((half - 1) / half + between / (half * within)))
+from gemel.risk.models.result import split_r_hat
 
 
 def effective_draws(chains: F64) -> float:
@@ -122,9 +102,7 @@ class DrawnLinks:
 
     def among(self, order: I64) -> Self:
         """The same after the pairs were put into another order: `order` names the former position of each."""
-        now = np.empty_like(order)
-        now[order] = np.arange(len(order))
-        return self.at(now[self.pair])
+        return self.at(np.argsort(order)[self.pair])
 
     def at(self, pair: I64) -> Self:
         """The same with other positions of the drawn pairs, one for each of `pair`."""
@@ -211,8 +189,7 @@ def _competing(links: LinkPosterior, log_prior_odds: float, believed: F64) -> St
     rows, row = np.unique(links.row_a, return_inverse=True)
     columns, column = np.unique(links.row_b, return_inverse=True)
     first, order = by_node(row.astype(np.int32), len(rows))
-    place = np.empty_like(order)
-    place[order] = np.arange(len(order))
+    place = np.argsort(order)
     of_edge = column[order].astype(np.int64)
     # About the probability that the record has no link.
     free = 1.0 - np.bincount(column, believed, minlength=len(columns))
@@ -220,7 +197,7 @@ def _competing(links: LinkPosterior, log_prior_odds: float, believed: F64) -> St
     prior = links.bipartite_prior
     maximum = min(prior.maximum, len(rows), len(columns))
     numbers = np.arange(maximum + 1)
-    log_prior = prior.log_densities(numbers) - numbers * log_prior_odds
+    log_prior = prior.log_density(numbers) - numbers * log_prior_odds
 
     def step(linked: I64, log_ratio: F64, rng: np.random.Generator) -> I64:
         log_weight = np.clip(log_ratio[order] + log_prior_odds, -GREATEST_LOG_WEIGHT, GREATEST_LOG_WEIGHT)

@@ -135,13 +135,12 @@ def level_counts(gamma: I8, count: I64, n_levels: int) -> F64:
 class History:
     """The sequence of parameters in EM, from its start to its end.
 
-    `p` (float64, shape (n_states,)); `m`, `u` (float64, shape (n_states, n_fields, n_levels)); `log_likelihood`
-    (float64, shape (n_states,)): natural logarithm, of the pairs counted.
+    `p` (float64, shape (n_states,)); `m` (float64, shape (n_states, n_fields, n_levels)); `log_likelihood` (float64,
+    shape (n_states,)): natural logarithm, of the pairs counted.
     """
 
     p: F64
     m: F64
-    u: F64
     log_likelihood: F64
 
 
@@ -175,12 +174,9 @@ class Model:
     def expected_matches(self) -> float:
         return self.p * self.n_a * self.n_b
 
-    def match_weights(self, gamma: I8) -> F64:
-        return match_weights(gamma, self.m, self.u)
-
     def match_probabilities(self, gamma: I8) -> F64:
         """Match probabilities of comparison vectors, each pair without its rivals."""
-        return probability_of(self.match_weights(gamma), self.p)
+        return probability_of(match_weights(gamma, self.m, self.u), self.p)
 
 
 def log2_ratios(m: F64, u: F64) -> F64:

@@ -14,7 +14,6 @@ import math
 from dataclasses import replace
 
 import numpy as np
-from numba import njit
 
 from gemel.carole.arrays import F64, Flags, Ints
 from gemel.carole.fellegi_sunter.candidate_graph import (
@@ -49,7 +48,14 @@ class Competition:
     All likelihood ratios are 1 until they are weighed. Weighed again, as in each round of estimation, the probabilities
     are found from where they were.
 
-    12 bytes for a pair that nothing excludes; for any other the graph's and `Propagation`'s.
+    12 bytes for a pair that nothing excludes; for any other the graph's and `Propagation`'s. O(n_pairs) a sweep, and of
+    these no more than `prior.MAX_TERMS_PER_PAIR` allows. Keep pairs well below the pairwise threshold, among which are
+    weak pairs that become links (a floor on the pairwise log odds of -9 lost none in FEBRL4, -3 one in 5,000).
+
+    References
+    ----------
+    .. [1] Sadinle, JASA 112, 2017. doi:10.1080/01621459.2016.1148612
+    .. [2] Huang and Jebara, Approximating the permanent with belief propagation, 2009. arXiv:0908.1769
     """
 
     def __init__(self, a: Ints, b: Ints, threads: int = 1) -> None:
@@ -74,9 +80,8 @@ class Competition:
         settled = self._messages.run(log_prior_odds, max_sweeps)
         self._scale = prior_odds(log_prior_odds)
         links = sum(in_ranges(self._parts, self._threads, lambda part: float(self._of_alone(part).sum())))
-        return Settled(
-            settled.expected_links + links, settled.rounds, settled.unsettled, settled.worked_out + len(self._alone)
-        )
+        worked_out = settled.worked_out + len(self._alone)
+        return Settled(settled.expected_links + links, settled.unsettled, worked_out)
 
     def beliefs(self) -> Beliefs:
         probability = np.empty(self.n_pairs)
@@ -133,42 +138,10 @@ class Competition:
         return posterior
 
 
-@njit(nogil=True, cache=True)
 def uncontested(a: Ints, b: Ints) -> Flags:
-    """Whether each pair is the only one of both its records. One byte a record and pair."""
-    n_a, n_b = 0, 0
-    for k in range(len(a)):
-        n_a, n_b = max(n_a, a[k] + 1), max(n_b, b[k] + 1)
-    pairs_a, pairs_b = np.zeros(n_a, dtype=np.uint8), np.zeros(n_b, dtype=np.uint8)
-    for k in range(len(a)):
-        pairs_a[a[k]] = min(pairs_a[a[k]] + 1, 2)
-        pairs_b[b[k]] = min(pairs_b[b[k]] + 1, 2)
-    alone = np.empty(len(a), dtype=np.bool_)
-    for k in range(len(a)):
-        alone[k] = pairs_a[a[k]] == 1 and pairs_b[b[k]] == 1
-    return alone
-
-
-def link_probabilities(
-    a: Ints, b: Ints, weight: F64, n_a: int, n_b: int, progress: StageProgress = lambda _: None
-) -> LinkProbabilities:
-    """Probability that each candidate pair is linked, given that no record is linked twice.
-
-    `a`, `b` (int, shape (n_pairs,)): rows of the two files; no pair twice. Pairs that are not listed cannot be linked;
-    `weight` (float64, shape (n_pairs,)): match weights in bits, from `match_weights`. Any share of records with a match
-    is as likely.
-
-    O(n_pairs) a sweep (`Propagation`), and of these no more than `prior.MAX_TERMS_PER_PAIR` allows. Keep pairs
-    well below the pairwise threshold, among which are weak pairs that become links (a floor on the pairwise log odds of
-    -9 lost none in FEBRL4, -3 one in 5,000).
-
-    References
-    ----------
-    .. [1] Sadinle, JASA 112, 2017. doi:10.1080/01621459.2016.1148612
-    .. [2] Huang and Jebara, Approximating the permanent with belief propagation, 2009. arXiv:0908.1769
-    """
-    check_pairs(a, b, weight)
-    return Competition(a, b).probabilities(weight, BetaBipartite(n_a, n_b), progress)
+    """Whether each pair is the only one of both its records. Eight bytes a record and pair."""
+    only_a, only_b = (np.bincount(rows) == 1 for rows in (a, b))
+    return np.asarray(only_a[a] & only_b[b])
 
 
 def check_pairs(a: Ints, b: Ints, weight: F64) -> None:

@@ -70,12 +70,8 @@ class BetaBipartite:
         larger = max(self.n_a, self.n_b)
         return float(psi(n + self.alpha) - psi(larger - n + 1) - psi(self.maximum - n + self.beta))
 
-    def log_density(self, n: float) -> float:
-        """log P(Z) of a matching with n links, n any number in 0 to `maximum`."""
-        return float(self.log_densities(np.array([n]))[0])
-
-    def log_densities(self, n: Ints | F64) -> F64:
-        """The same for each of several numbers of links."""
+    def log_density(self, n: float | Ints | F64) -> F64:
+        """log P(Z) of a matching with n links, n any number in 0 to `maximum`, or each of several."""
         larger, smaller = max(self.n_a, self.n_b), self.maximum
         total: F64 = gammaln(larger - n + 1) - gammaln(larger + 1) + gammaln(n + self.alpha)
         total = total + gammaln(smaller - n + self.beta) - gammaln(smaller + self.alpha + self.beta)
@@ -100,10 +96,10 @@ class BetaPartners:
         """Logarithm of the prior odds of one more link around n links: d log P(Z) / d n."""
         return float(psi(n + self.alpha) - psi(self.n_records - n + self.beta) - np.log(self.n_partners))
 
-    def log_density(self, n: float) -> float:
+    def log_density(self, n: float) -> F64:
         """log P(Z) of a linkage with n links, n any number in 0 to `maximum`."""
         with_partner = betaln(n + self.alpha, self.n_records - n + self.beta) - betaln(self.alpha, self.beta)
-        return float(with_partner - n * np.log(self.n_partners))
+        return np.asarray(with_partner - n * np.log(self.n_partners))
 
 
 LinkPrior = BetaBipartite | BetaPartners
@@ -153,14 +149,13 @@ class LinkProbabilities:
 
     `probability` (float64, shape (n_pairs,)): P(link) of each candidate pair; over the candidates of a record that has
     one link at most they sum to at most 1; `log_prior_odds`: natural logarithm of the prior odds of a link, beside
-    ``log(p / (1 - p))`` of the pairwise model; `rounds`: maximum rounds of messages over the connected components.
+    ``log(p / (1 - p))`` of the pairwise model.
     """
 
     probability: F64
     expected_links: float
     log_prior_odds: float
     converged: bool
-    rounds: int
     warnings: tuple[ResultWarning, ...]
 
 
@@ -198,23 +193,19 @@ def at_implied_number(
         low = _fixed_point(marginals, prior, 0.0, lambda done: progress(0.5 * done))
         high = _fixed_point(marginals, prior, maximum, lambda done: progress(0.5 + 0.5 * done), low.n)
     warnings: list[ResultWarning] = []
-    chosen = low
     converged = low.settled.unsettled == 0 == high.settled.unsettled
-    if converged and abs(high.n - low.n) > max(0.5, 10 * TOLERANCE * np.sqrt(high.n)):
-        chosen = max(low, high, key=lambda point: point.log_posterior)
+    apart = abs(high.n - low.n) > max(0.5, 10 * TOLERANCE * np.sqrt(high.n))
+    chosen = low if converged and not apart else max(low, high, key=lambda point: point.log_posterior)
+    if converged and apart:
         other = high if chosen is low else low
         difference = chosen.log_posterior - other.log_posterior
         warnings.append(result_warning("second_solution", links=chosen.n, other=other.n, difference=difference))
-    if not converged:
-        chosen = max(low, high, key=lambda point: point.log_posterior)
     if not chosen.converged:
         warnings.append(result_warning("expected_links_not_converged", steps=chosen.steps))
     if chosen.settled.unsettled:
         warnings.append(result_warning("competing_records_not_converged", records=chosen.settled.unsettled))
     settled = chosen.converged and chosen.settled.unsettled == 0
-    return LinkProbabilities(
-        chosen.beliefs.probability, chosen.n, chosen.log_prior_odds, settled, chosen.settled.rounds, tuple(warnings)
-    )
+    return LinkProbabilities(chosen.beliefs.probability, chosen.n, chosen.log_prior_odds, settled, tuple(warnings))
 
 
 def _fixed_point(
@@ -254,7 +245,7 @@ def _fixed_point(
         creeping = step + 1 >= PLAIN_STEPS
         n = _cut(below, above, prior.maximum, middle=step % 3 == 0) if creeping else expected
     beliefs = marginals.beliefs()
-    log_posterior = beliefs.log_weight_sum - expected * log_prior_odds + prior.log_density(expected)
+    log_posterior = beliefs.log_weight_sum - expected * log_prior_odds + float(prior.log_density(expected))
     return _FixedPoint(expected, settled, beliefs, log_prior_odds, log_posterior, converged, step + 1)
 
 

@@ -120,18 +120,16 @@ class Propagation:
                 self._estimate()
             self._part()
         a, b, graph = self._a, self._b, self._graph
-        rounds, worked_out, unsettled = 0, 0.0, 0
+        worked_out, unsettled = 0.0, 0
         self._wake()
         left = max_sweeps * graph.n_edges
         for _ in range(max_sweeps if max_sweeps < MAX_SWEEPS else MAX_ACTIVE_SWEEPS):
             if left <= 0:
                 break
             changed_a, strongest_a, summed_a = self._sums(a, b)
-            of_rows = self._exchange()
+            worked_out += self._exchange()
             changed_b, strongest_b, summed_b = self._sums(b, a)
-            of_columns = self._exchange()
-            rounds = max(rounds, of_rows[0], of_columns[0])
-            worked_out += summed_a + summed_b + of_rows[1] + of_columns[1]
+            worked_out += self._exchange() + summed_a + summed_b
             left -= max(summed_a, summed_b)
             unsettled = changed_a + changed_b + int(a.waits.sum() + b.waits.sum()) + self._balance()
             if unsettled == 0:
@@ -141,7 +139,7 @@ class Propagation:
                 self._wake()
             else:
                 rest(graph.component_row, graph.component_column, a, b)
-        return Settled(float((1.0 - a.free).sum()), rounds, unsettled, worked_out)
+        return Settled(float((1.0 - a.free).sum()), unsettled, worked_out)
 
     def beliefs(self, probability: F64 | None = None) -> Beliefs:
         """Marginals after `run`; where an array is given they are written into it."""
@@ -231,7 +229,7 @@ class Propagation:
         changed, strongest, terms = zip(*in_ranges(ranges(side.first), self._threads, summed), strict=True)
         return sum(changed), max(strongest), sum(terms)
 
-    def _exchange(self) -> tuple[int, float]:
+    def _exchange(self) -> float:
         strong = self._require_strong()
         return exchange(self._weight, self._scale, strong, self._a, self._b, self._tolerance, MAX_ROUNDS)
 

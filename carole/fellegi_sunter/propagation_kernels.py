@@ -112,10 +112,8 @@ def rest(component_row: I64, component_column: I64, a: Side, b: Side) -> None:
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def exchange(
-    weight: F64, scale: float, strong: Strong, a: Side, b: Side, tolerance: float, max_rounds: int
-) -> tuple[int, float]:
-    """Messages along strong pairs, the weak ones' sums held, until none changes; rounds, and messages worked out."""
+def exchange(weight: F64, scale: float, strong: Strong, a: Side, b: Side, tolerance: float, max_rounds: int) -> float:
+    """Messages along strong pairs, the weak ones' sums held, until none changes; how many messages are worked out."""
     worked_out = 0.0
     rounds = 0
     # Those that wait, so that a round costs what it changes.
@@ -143,7 +141,7 @@ def exchange(
         n_columns = 0
         if n_rows > MANY_WAITING * len(rows):
             n_rows = _listed(a.waits, rows)
-    return rounds, worked_out
+    return worked_out
 
 
 @njit(nogil=True, cache=True)

@@ -22,6 +22,8 @@ from itertools import combinations
 
 import numpy as np
 from scipy.optimize import brentq
+from scipy.sparse import csr_matrix
+from scipy.sparse.csgraph import connected_components
 
 from gemel.carole.arrays import F64, U32
 from gemel.carole.fellegi_sunter.model import Model
@@ -117,18 +119,9 @@ def independent_lists(rules: Sequence[RuleFields]) -> list[int]:
 
     A rule whose fields are not compared has no field here and is a separate list.
     """
-    lists: list[tuple[set[int], int]] = []
-    for r, rule in enumerate(rules):
-        fields, bits = set(rule.fields), 1 << r
-        apart = []
-        for other_fields, other_bits in lists:
-            if other_fields & fields:
-                fields |= other_fields
-                bits |= other_bits
-            else:
-                apart.append((other_fields, other_bits))
-        lists = [*apart, (fields, bits)]
-    return sorted(bits for _, bits in lists)
+    sharing = [[bool(set(one.fields) & set(other.fields)) for other in rules] for one in rules]
+    n, of_rule = connected_components(csr_matrix(sharing))
+    return sorted(sum(1 << r for r in range(len(rules)) if of_rule[r] == k) for k in range(n))
 
 
 def _capture_recapture(mask: U32, matches: F64, rules: Sequence[RuleFields]) -> float | None:

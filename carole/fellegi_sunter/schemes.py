@@ -31,7 +31,7 @@ import numpy as np
 
 from gemel.carole.arrays import F64, I8
 from gemel.carole.comparison.counting import summed
-from gemel.carole.fellegi_sunter.dependence.diagnosis import JointModel, Misfit
+from gemel.carole.fellegi_sunter.dependence.diagnosis import JointModel
 from gemel.carole.fellegi_sunter.em import fit
 from gemel.carole.fellegi_sunter.model import MISSING, Model, PatternCounts, log2_ratios, probability_of, table_sums
 from gemel.carole.fellegi_sunter.settings import Estimation, FieldLevels, MPrior, RuleFields
@@ -58,10 +58,6 @@ class Scheme:
 
     facts: SchemeFacts
     shade: Shade | None = None
-
-    @property
-    def name(self) -> str:
-        return self.facts.name
 
     def vectors(self, gamma: I8, n_levels: Sequence[int]) -> I8:
         """Comparison vectors in the model's levels, from those in the fields' levels."""
@@ -114,7 +110,6 @@ class FittedScheme:
     model: Model
     weights: F64
     joint: JointModel | None = None
-    misfits: tuple[Misfit, ...] = ()
     n_levels: tuple[int, ...] = ()
     standard_errors: StandardErrors | None = None
 
@@ -246,7 +241,7 @@ def folded_counts(counts: F64, n_levels: Sequence[int]) -> F64:
 
 
 SCHEMES: dict[str, Scheme] = {
-    scheme.name: scheme
+    scheme.facts.name: scheme
     for scheme in (
         Scheme(known.SCHEMES["multinomial"]),
         Scheme(known.SCHEMES["exact"], unshaded),

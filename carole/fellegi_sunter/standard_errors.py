@@ -74,13 +74,9 @@ def no_errors(model: Model, reason: str) -> StandardErrors:
 
 
 def pairwise_errors(
-    model: Model,
-    patterns: PatternCounts,
-    settings: Estimation | None = None,
-    rules: Sequence[RuleFields] = (),
-    level_counts: F64 | None = None,
+    model: Model, patterns: PatternCounts, settings: Estimation, rules: Sequence[RuleFields], level_counts: F64 | None
 ) -> StandardErrors:
-    """Standard errors of a model from `fit`.
+    """Standard errors of a model from `fit`, of the same inputs.
 
     There are none of an unidentified field, of a level with less than `FEWEST` expected matches (near 0
     an estimate is not symmetric about the truth), of p at its bound, and of a model that is not identified or not
@@ -93,7 +89,6 @@ def pairwise_errors(
     .. [1] Louis, Journal of the Royal Statistical Society B 44, 1982. doi:10.1111/j.2517-6161.1982.tb01203.x
     .. [2] Godambe, Annals of Mathematical Statistics 31, 1960. doi:10.1214/aoms/1177705693
     """
-    settings = settings or Estimation()
     if not model.identified:
         return no_errors(model, "the model is not identified")
     if not model.converged:

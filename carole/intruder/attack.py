@@ -14,14 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gemel.carole.arrays import F64, I32, I64, Ints
-from gemel.carole.comparison.counting import PatternCounter, merged
-from gemel.carole.extended_latent import ExtendedSettings, Values, Variable, fit_extended
-from gemel.carole.extended_latent.settings import P
+from gemel.carole.comparison.counting import PatternCounter, summed
+from gemel.carole.extended_latent import Values, Variable, fit_extended
 from gemel.carole.extended_latent.variables import MAX_MODEL_KEYS, Holder, Result, Visit
 from gemel.carole.fellegi_sunter.dependence.estimation import fit_joint
+from gemel.carole.fellegi_sunter.link_posterior import LinkPosterior
 from gemel.carole.fellegi_sunter.model import MISSING, PatternCounts
 from gemel.carole.fellegi_sunter.model import probability as logistic
-from gemel.carole.fellegi_sunter.one_to_one import link_probabilities
 from gemel.carole.fellegi_sunter.schemes import FittedScheme, fit_scheme
 from gemel.carole.fellegi_sunter.settings import Estimation, U
 from gemel.carole.intruder.files import AttackedFiles
@@ -67,7 +66,7 @@ class AllPairs:
             code = self._pattern_codes(slice(start, start + step))
             weight = weight_a[start : start + step, None] * weight_b
             table.add(code.ravel(), no_rules, weight.ravel(), code.size)
-        self._codes, masks, counts = merged([table])
+        self._codes, masks, counts = summed([table.items()])
         gamma = np.stack([self._codes // 3**q % 3 - 1 for q in range(len(keys))], axis=1).astype(np.int8)
         self.patterns = PatternCounts(gamma, masks, counts)
 
@@ -120,7 +119,6 @@ class Suspicions:
     release.
     """
 
-    method: str
     person: I32
     record: I32
     probability: F64
@@ -129,22 +127,17 @@ class Suspicions:
 
 
 def fellegi_sunter_attack(
-    files: AttackedFiles,
-    *,
-    u: U = "corrected",
-    dependence: str = "decomposable",
-    one_to_one: bool = True,
-    expected_matches: float | None = None,
+    files: AttackedFiles, *, u: U = "corrected", dependence: str = "decomposable", one_to_one: bool = True
 ) -> Suspicions:
     """Link by agreement of the keys.
 
     `u`: how u is estimated (`Estimation`); "all_pairs" is SE17's; `dependence`: "none": keys agree independently, given
     whether a pair is a match, as in SE17; "pairwise" or "decomposable": dependences are estimated (streets lie in
     towns); `one_to_one`: evaluate pairs jointly, each person and record in one match at most; SE17 evaluates each pair
-    separately; `expected_matches`: number of the known people expected in the release, where EM starts.
+    separately.
     """
     pairs = AllPairs(files)
-    fitted = _fellegi_sunter(files, pairs, u, dependence, expected_matches)
+    fitted = _fellegi_sunter(files, pairs, u, dependence)
     scores = fitted.match_weights(pairs.patterns.gamma)
     prior = _log_odds(fitted.model.p)
     minimum = _minimum(prior, one_to_one, scores, pairs.patterns.count)
@@ -156,7 +149,7 @@ def fellegi_sunter_attack(
 
     person, record, weight = (np.concatenate(x) for x in zip(*pairs.map(visit, lambda _: None), strict=True))
     warnings = (*fitted.model.warnings, *fitted.warnings)
-    return _suspicions("Fellegi-Sunter", files, person, record, weight, prior, one_to_one, warnings)
+    return _suspicions(files, person, record, weight, prior, one_to_one, warnings)
 
 
 def extended_attack(
@@ -165,36 +158,29 @@ def extended_attack(
     u: U = "corrected",
     dependence: str = "decomposable",
     one_to_one: bool = True,
-    expected_matches: float | None = None,
     training: I32 | None = None,
-    prevalence: P = "held",
-    seed: int = 1,
 ) -> Suspicions:
     """Link by agreement, by how common values are, and by which values occur together; options as
     `fellegi_sunter_attack`.
 
     `training` (int32, shape (n, n_variables)): records of other people with all variables, -1 missing: what an intruder
-    knows beforehand; by default those of the files; `prevalence`: whether the share of matches is held at the
-    Fellegi-Sunter estimate.
+    knows beforehand; by default those of the files.
     """
     pairs = AllPairs(files)
-    fitted = _fellegi_sunter(files, pairs, u, dependence, expected_matches)
-    fit = fit_extended(
-        _values(files), pairs, pairs.patterns, fitted, [BOUNDS] * len(files.keys),
-        ExtendedSettings(seed=seed, p=prevalence), training=files.training if training is None else training,
-    )  # fmt: skip
+    fitted = _fellegi_sunter(files, pairs, u, dependence)
+    training, bounds = files.training if training is None else training, [BOUNDS] * len(files.keys)
+    fit = fit_extended(_values(files), pairs, pairs.patterns, fitted, bounds, training=training)
     prior = fit.log_prior_odds
-    minimum = _minimum(prior, one_to_one, fit.class_weights(pairs.patterns), fit.classes.count)
+    by_pattern = fit.scheme.match_weights(pairs.patterns.gamma)
+    minimum = _minimum(prior, one_to_one, fit.classes.weights(by_pattern), fit.classes.count)
     kept = fit.keep(pairs, pairs.patterns, minimum)
-    weight = fit.scheme.match_weights(pairs.patterns.gamma)[kept.pattern] + kept.log_factor / _LOG2
+    weight = by_pattern[kept.pattern] + kept.log_factor / _LOG2
     warnings = (*fitted.model.warnings, *fit.warnings)
-    return _suspicions("extended latent", files, kept.row_a, kept.row_b, weight, prior, one_to_one, warnings)
+    return _suspicions(files, kept.row_a, kept.row_b, weight, prior, one_to_one, warnings)
 
 
-def _fellegi_sunter(
-    files: AttackedFiles, pairs: AllPairs, u: U, dependence: str, expected_matches: float | None
-) -> FittedScheme:
-    settings = Estimation(u=u, expected_matches=expected_matches, refuse_unidentified=False)
+def _fellegi_sunter(files: AttackedFiles, pairs: AllPairs, u: U, dependence: str) -> FittedScheme:
+    settings = Estimation(u=u, refuse_unidentified=False)
     names, bounds = [files.names[q] for q in files.keys], [BOUNDS] * len(files.keys)
     n_a, n_b = len(files.known), len(files.released)
     fitted = fit_scheme(DEFAULT_SCHEME, pairs.patterns, names, bounds, n_a, n_b, settings)
@@ -202,7 +188,7 @@ def _fellegi_sunter(
         return fitted
     model, joint, _ = fit_joint(fitted.model, pairs.patterns, dependence, settings)
     n_levels = tuple(field.n_levels for field in model.fields)
-    return replace(fitted, model=model, joint=joint, misfits=joint.misfits, n_levels=n_levels)
+    return replace(fitted, model=model, joint=joint, n_levels=n_levels)
 
 
 def _values(files: AttackedFiles) -> Values:
@@ -242,18 +228,19 @@ def _minimum(prior: float, one_to_one: bool, weights: F64, counts: Ints | NDArra
 
 
 def _suspicions(
-    method: str, files: AttackedFiles, person: I32, record: I32, weight: F64, prior: float, one_to_one: bool,
+    files: AttackedFiles, person: I32, record: I32, weight: F64, prior: float, one_to_one: bool,
     warnings: tuple[ResultWarning, ...],
 ) -> Suspicions:  # fmt: skip
     expected = len(files.known) * len(files.released) / (1.0 + math.exp(-prior))
     believed = logistic(weight * _LOG2 + prior)
     if one_to_one and len(person):
-        links = link_probabilities(person, record, weight, len(files.known), len(files.released))
+        competing = LinkPosterior("one_to_one", person, record, len(files.known), len(files.released))
+        links = competing.probabilities(weight)
         if links.expected_links >= MIN_LINKED * expected:
-            method, believed, expected = f"{method}, one to one", links.probability, links.expected_links
+            believed, expected = links.probability, links.expected_links
             warnings = (*warnings, *links.warnings)
         else:
             # An intruder who finds nothing by joint evaluation still has a probability for each pair.
             warnings = (*warnings, result_warning("judged_pair_by_pair"))
     high = believed >= FLOOR
-    return Suspicions(method, person[high], record[high], believed[high], expected, warnings)
+    return Suspicions(person[high], record[high], believed[high], expected, warnings)

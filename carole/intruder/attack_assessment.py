@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
+from functools import partial
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -80,14 +81,13 @@ INTRUDERS: dict[str, Intruder] = {"Fellegi-Sunter": fellegi_sunter_attack, "exte
 def judged(files: AttackedFiles, found: Suspicions, minimum: float = 0.5) -> dict[str, Any]:
     """One intruder's result as measures: his claims, the correct ones, and the calibration of his probabilities."""
     truth = files.is_match(found.person, found.record)
+    best = partial(claim_best_of_each, found.person, found.probability, truth)
     measures: dict[str, Any] = {
         "expected_matches": found.expected_matches,
         "claims": {
             "most_probable": _claims(claim_most_probable(found.probability, truth)),
-            "best_of_each_person": _claims(claim_best_of_each(found.person, found.probability, truth)),
-            "best_of_each_person_if_likely": _claims(
-                claim_best_of_each(found.person, found.probability, truth, minimum)
-            ),
+            "best_of_each_person": _claims(best()),
+            "best_of_each_person_if_likely": _claims(best(minimum)),
         },
         "minimum": minimum,
         "warnings": [warning.plain() for warning in by_severity(found.warnings)],

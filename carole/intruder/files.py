@@ -43,9 +43,8 @@ class AttackedFiles:
             if codes.min() < -1 or (codes >= np.array(self.levels)).any():
                 raise _wrong("expected codes from -1 (missing) to one less than the number of levels", what, "others")
         if not self.keys:
-            raise parameter(
-                "keys", "the files have no variable in common", remedy="give columns the same names in both files"
-            )
+            remedy = "give columns the same names in both files"
+            raise parameter("keys", "the files have no variable in common", remedy=remedy)
         if self.record_of is not None and (
             len(self.record_of) != len(self.known)
             or self.record_of.min() < NO_PERSON
@@ -84,31 +83,24 @@ class AttackedFiles:
             remedy = f"name columns as in the files: {', '.join(names)}"
             what = "the training records have no variable of the files"
             raise GemelError(ErrorCode.FIELD_MISSING, what, where="training", remedy=remedy)
-        sources = (known, released, learnt)
-        lengths = [len(next(iter(columns.values()), ())) for columns in sources]
-        sides: list[list[I32]] = [[], [], []]
-        kept, levels = [], []
-        for name in names:
-            parts = [_text(columns.get(name), n, missing_values) for columns, n in zip(sources, lengths, strict=True)]
-            _coded_alike(name, pl.concat(parts[:2]), parts[2])
-            everyone = pl.concat(parts)
-            labels = sorted(everyone.drop_nulls().unique().to_list())
-            if len(labels) < 2:
-                continue  # a variable that cannot vary carries no information
-            codes = everyone.replace_strict({x: k for k, x in enumerate(labels)}, default=-1, return_dtype=pl.Int32)
-            begin = 0
-            for side, n in zip(sides, lengths, strict=True):
-                side.append(codes[begin : begin + n].to_numpy())
-                begin += n
-            kept.append(name)
-            levels.append(len(labels))
+        people, records, others = (
+            pl.DataFrame([_text(name, columns[name], missing_values) for name in names if name in columns])
+            for columns in (known, released, learnt)
+        )
+        everyone = pl.concat([people, records, others], how="diagonal")
+        for name in learnt:
+            _coded_alike(name, everyone[name][: -others.height], others[name])
+        labels = {name: everyone[name].drop_nulls().unique().sort() for name in names}
+        kept = [name for name in names if len(labels[name]) > 1]  # a variable that cannot vary carries no information
         if not kept:
             raise parameter("files", "no variable has two values")
         truth = None if ids is None else _records_of(ids)
-        stacked = [np.stack(side, axis=1).astype(np.int32) for side in sides]
+        coded = (pl.col(n).cast(pl.Enum(labels[n])).to_physical().cast(pl.Int32).fill_null(-1) for n in kept)
+        codes = everyone.select(coded).to_numpy(order="c")
+        sides = np.split(codes, np.cumsum([people.height, records.height]))
         positions = tuple(kept.index(n) for n in chosen if n in kept)
-        more = None if training is None else stacked[2]
-        return cls(tuple(kept), tuple(levels), stacked[0], stacked[1], positions, truth, more)
+        more = None if training is None else sides[2]
+        return cls(tuple(kept), tuple(len(labels[n]) for n in kept), sides[0], sides[1], positions, truth, more)
 
     @property
     def n_matches(self) -> int | None:
@@ -119,10 +111,8 @@ class AttackedFiles:
         return None if self.record_of is None else np.asarray(self.record_of[row_known] == row_released)
 
 
-def _text(values: Any, n: int, missing_values: Sequence[str]) -> pl.Series:
-    if values is None:
-        return pl.Series("v", [None] * n, dtype=pl.String)
-    text = pl.Series("v", values, strict=False).cast(pl.String)
+def _text(name: str, values: Any, missing_values: Sequence[str]) -> pl.Series:
+    text = pl.Series(name, values, strict=False).cast(pl.String)
     return text.set(text.is_in(list(missing_values)), None)
 
 

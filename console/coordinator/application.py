@@ -110,7 +110,7 @@ _COORDINATORS = (CoordinatorPages, ProposalPages, EndingPages, OwnershipPages, R
 
 
 def console_of(
-    member: Member, settings: ConsoleConfiguration, base: str, rules: GuardRules, shown: Callable[[str], None]
+    member: Member, settings: ConsoleConfiguration, rules: GuardRules, shown: Callable[[str], None]
 ) -> ASGIApp:
     """The console of a coordinator or a steward; parameters as `opened` takes them."""
     is_steward = member.role is Role.STEWARD
@@ -126,4 +126,4 @@ def console_of(
     routes = [route for part in parts for route in part(member, pages).routes()]
     right: Right = "steward" if is_steward else "coordinator"
     language = member.language
-    return opened(routes, pages, settings, base, rules, shown, user=member.name, right=right, language=language)
+    return opened(routes, pages, settings, rules, shown, user=member.name, right=right, language=language)

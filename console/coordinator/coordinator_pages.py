@@ -23,10 +23,9 @@ from gemel.console.coordinator.project_words import described, is_under_way, pag
 from gemel.console.coordinator.waiting import risk_shown
 from gemel.console.web.forms import Form, done, form_page, posting, require_read, session_of
 from gemel.console.web.listing import reloaded
-from gemel.console.web.pages import Pages, RenderedReports, certificates_page
+from gemel.console.web.pages import Pages, certificates_page
 from gemel.console.web.specification_words import specification_shown
-from gemel.coordinator.client.coordinator_client import Coordinator
-from gemel.coordinator.client.risk_reports import Report
+from gemel.coordinator.client.coordinator_client import Coordinator, Report
 from gemel.coordinator.client.run_progress import RESOLVE, pairs_compared
 from gemel.protos.linkage.v1 import project_pb2
 
@@ -102,11 +101,11 @@ class MemberPages:
     def _certificates(self, request: Request, reported: Iterable[project_pb2.EndingCertificate]) -> Response:
         return certificates_page(self._pages, request, self._member.found.folder, self._member.name, reported)
 
-    def _risk_report(self, reports: RenderedReports, report: Report) -> Response:
+    def _risk_report(self, report: Report) -> Response:
         from gemel.coordinator.reports.disclosure import render_risk_report
 
         language = self._member.language
-        return reports.answer(
+        return self._pages.report(
             report.text, lambda: render_risk_report(report.document, sha256=report.sha256, language=language)
         )
 
@@ -128,7 +127,6 @@ class ProjectPages(MemberPages):
 class CoordinatorPages(ProjectPages):
     def __init__(self, member: Member, pages: Pages) -> None:
         super().__init__(member, pages)
-        self._reports = RenderedReports()
         self._resolutions = Resolutions(member)
 
     def routes(self) -> list[BaseRoute]:
@@ -212,7 +210,7 @@ class CoordinatorPages(ProjectPages):
         return self._pages.page("risk.html.j2", request, **described(status), **risk_shown(report, status.project))
 
     def risk_report(self, request: Request) -> Response:
-        return self._risk_report(self._reports, self._report(request)[1])
+        return self._risk_report(self._report(request)[1])
 
     def results(self, request: Request) -> Response:
         status, _, statistics = self._statistics(request)
@@ -231,7 +229,7 @@ class CoordinatorPages(ProjectPages):
         status, text, statistics = self._statistics(request)
         spec = load_specification(text, status.project)
         content, language = report_content(spec, statistics, None), self._member.language
-        return self._reports.answer(statistics.written(), lambda: render_report(content, language))
+        return self._pages.report(statistics.written(), lambda: render_report(content, language))
 
     def model(self, request: Request) -> Response:
         status, _, statistics = self._statistics(request)

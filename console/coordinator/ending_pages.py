@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute
 
-from gemel.common.audit.statements import MAX_REASON, MIN_REASON
 from gemel.common.errors import ErrorCode, GemelError, parameter
 from gemel.common.keys.epochs import MAX_EPOCHS
 from gemel.common.language import gettext, listed, ngettext, written
@@ -18,7 +16,7 @@ from gemel.console.coordinator.acts import Act
 from gemel.console.coordinator.coordinator_pages import PROJECT, ProjectPages, carole_has, page_of
 from gemel.console.coordinator.project_words import is_under_way, shown_state
 from gemel.console.coordinator.waiting import NAMES, S
-from gemel.console.web.forms import Form, done, form_page, posting, require_read
+from gemel.console.web.forms import Form, digest_of, done, form_page, posting, require_read
 from gemel.protos.linkage.v1 import project_pb2
 
 # What an erasure or a new epoch of a project destroys, and what stays, by what Carole has of it now.
@@ -115,8 +113,7 @@ class EndingPages(ProjectPages):
             epochs=MAX_EPOCHS,
             blocking_error=status.blocking_error,
             lost=lost,
-            read=_digest(lost),
-            limits=(MIN_REASON, MAX_REASON),
+            read=digest_of(*lost),
         )
 
     def open_epoch(self, request: Request, form: Form) -> Response:
@@ -144,7 +141,7 @@ class EndingPages(ProjectPages):
             state=shown_state(status),
             lost=lost,
             kept=kept,
-            read=_digest(lost + kept),
+            read=digest_of(*lost, *kept),
         )
 
     def erase(self, request: Request, form: Form) -> Response:
@@ -164,8 +161,4 @@ def _require_read(words: list[str], form: Form, status: project_pb2.ProjectStatu
     """Refuse to destroy more, or other things, than the page named that was read."""
     what = "what would be erased is no longer what you read, and nothing was erased"
     remedy, got = "open the page again, and read what is erased", f"the project is now: {shown_state(status)}"
-    require_read(form, _digest(words), status.project, what, remedy, got)
-
-
-def _digest(words: Iterable[str]) -> str:
-    return hashlib.sha256("\n".join(words).encode()).hexdigest()
+    require_read(form, digest_of(*words), status.project, what, remedy, got)

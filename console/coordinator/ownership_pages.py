@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import hashlib
-
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute
 
-from gemel.common.audit.statements import MAX_REASON, MIN_REASON
 from gemel.common.language import gettext
 from gemel.common.parties import Role
 from gemel.console.coordinator.acts import Act
@@ -21,11 +18,10 @@ from gemel.console.coordinator.coordinator_pages import (
     project_name,
     required_name,
 )
-from gemel.console.web.forms import Form, done, form_page, posting, require_read
+from gemel.console.web.forms import Form, digest_of, done, form_page, posting, require_read
 from gemel.console.web.specification_words import specification_shown
 from gemel.coordinator.client.ownership import OfferedProject, offer_project, offered_project, take_project
 
-_LIMITS = (MIN_REASON, MAX_REASON)
 OFFER = "/hand-over"
 """The steward's page: it is of any project, also of one that she does not see among those that were judged."""
 
@@ -48,7 +44,6 @@ class OwnershipPages(ProjectPages):
             successor=status.successor,
             others=[name for name in self._member.coordinators if name != self._member.name],
             own=self._member.name,
-            limits=_LIMITS,
         )
 
     def hand_over(self, request: Request, form: Form) -> Response:
@@ -99,7 +94,6 @@ class StewardOwnershipPages(MemberPages):
             project=query.get("project", "")[:64],
             former=query.get("owner", "")[:64],
             others=self._member.coordinators,
-            limits=_LIMITS,
         )
 
     def hand_over(self, request: Request, form: Form) -> Response:
@@ -113,5 +107,4 @@ class StewardOwnershipPages(MemberPages):
 
 def _digest(taken: OfferedProject) -> str:
     """What stands for all that the page showed: of the offer, its signature's digest."""
-    parts = (taken.digest, taken.offered, taken.status.owner.encode(), str(taken.status.epoch).encode())
-    return hashlib.sha256(b"\0".join(hashlib.sha256(part).digest() for part in parts)).hexdigest()
+    return digest_of(taken.digest, taken.offered, taken.status.owner, str(taken.status.epoch))

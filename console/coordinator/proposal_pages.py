@@ -59,7 +59,8 @@ class ProposalPages(ProjectPages):
     ) -> Response:
         """The form again with what a specification means or what is wrong with it; or, once it is proposed, its
         project. What Carole refuses is shown by the form too, which has the text still."""
-        text, tried = _text_of(form), form.get("do") == PROPOSE
+        # Of its file if one was chosen, else what was typed in.
+        text, tried = form.get("file") or form.get("text", ""), form.get("do") == PROPOSE
         found, errors = _checked(text, project)
         if tried and not errors:
             try:
@@ -81,11 +82,6 @@ class ProposalPages(ProjectPages):
         status = 422 if tried and errors else 200
         shown = {"project": project, "text": text, "specification": specification, "errors": errors or []}
         return self._pages.page("propose.html.j2", request, status, **shown)
-
-
-def _text_of(form: Form) -> str:
-    """The text of a form: of its file if one was chosen, else what was typed in."""
-    return form.get("file") or form.get("text", "")
 
 
 def _checked(text: str, project: str) -> tuple[dict[str, Any] | None, list[GemelError]]:

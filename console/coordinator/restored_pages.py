@@ -2,27 +2,23 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import BaseRoute, Route
 
-from gemel.common.audit.statements import MAX_REASON, MIN_REASON
-from gemel.common.errors import parameter
 from gemel.common.language import marked
 from gemel.common.parties import Role
 from gemel.common.specification.model.content import PROJECT_PATTERN
 from gemel.common.witnessing.log_reader import Restored
 from gemel.common.witnessing.wording import decided_line, lost_lines, released_lines, restored_lines
 from gemel.console.coordinator.coordinator_pages import PROJECT, MemberPages, page_of, project_name
-from gemel.console.web.forms import Form, done, form_page, posting, require_read
+from gemel.console.web.forms import Form, decided_for, digest_of, done, form_page, posting, require_read
 
 RESTORED = "/restored"
 HELPS = (marked("What was lost, and your decision"), RESTORED)
 """The way to these pages from the error of a log that no longer continues what was seen."""
-DECISIONS = {"accept": True, "refuse": False}
 
 
 class RestoredPages(MemberPages):
@@ -63,17 +59,13 @@ class RestoredPages(MemberPages):
             role=str(self._member.role),
             lines=list(restored_lines(restored, released_lines(runs))),
             read=_digest(restored, runs),
-            limits=(MIN_REASON, MAX_REASON),
         )
 
     def decide(self, request: Request, form: Form) -> Response:
-        decision, name = form.get("decision", ""), project_name(request)
-        if decision not in DECISIONS:
-            raise parameter("decision", "a decision is to accept or to refuse", remedy="choose one")
+        accept, name = decided_for("accept", form), project_name(request)
         restored, runs = self._found(name)
         what, remedy = "what was lost is another than what you read", "read the page again before you decide"
         require_read(form, _digest(restored, runs), name, what, remedy)
-        accept = DECISIONS[decision]
         status = self._member.found.log.decide(name, restored, runs, accept=accept, reason=form.get("reason", ""))
         return done(request, RESTORED, decided_line(name, list(status.restore_awaits), accepted=accept))
 
@@ -88,4 +80,4 @@ def _digest(restored: Restored, runs: dict[str, bytes]) -> str:
     parts = [f"{restored.restoration} {restored.made_at} {restored.restored.size} {restored.agreed}".encode()]
     parts += [restored.restored.root, b"" if lost is None else f"{lost.size} {lost.at}".encode() + lost.root]
     parts += [f"{run} ".encode() + root for run, root in sorted(runs.items())]
-    return hashlib.sha256(b"".join(hashlib.sha256(part).digest() for part in parts)).hexdigest()
+    return digest_of(*parts)

@@ -10,17 +10,14 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
 from gemel.common.audit import AuditEntry
-from gemel.common.audit.statements import MAX_REASON, MIN_REASON, normalized_reason
-from gemel.common.errors import parameter
+from gemel.common.audit.statements import normalized_reason
 from gemel.common.language import gettext, marked
 from gemel.console.coordinator.acts import acts_of_steward, forms_among
 from gemel.console.coordinator.coordinator_pages import PROJECT, MemberPages, page_of
-from gemel.console.coordinator.member import Member
 from gemel.console.coordinator.project_words import described, page_state, project_list, when
 from gemel.console.coordinator.waiting import S, risk_shown
-from gemel.console.web.forms import Form, done, posting, require_read, session_of
+from gemel.console.web.forms import Form, decided_for, done, posting, require_read, session_of
 from gemel.console.web.listing import reloaded
-from gemel.console.web.pages import Pages, RenderedReports
 from gemel.coordinator.client.steward_client import Steward
 from gemel.protos.linkage.v1 import project_pb2
 
@@ -96,14 +93,9 @@ LINKS = (
 )
 ACTING = ("/hand-over",)
 """Which of them only who may act has."""
-DECISIONS = {"release": True, "refuse": False}
 
 
 class StewardPages(MemberPages):
-    def __init__(self, member: Member, pages: Pages) -> None:
-        super().__init__(member, pages)
-        self._reports = RenderedReports()
-
     def routes(self) -> list[BaseRoute]:
         return [
             Route("/", self.queue),
@@ -143,7 +135,6 @@ class StewardPages(MemberPages):
             has_signed=self._member.name in status.signed,
             reasons=release_reasons(entries, status.run.run, status.signed),
             signatures=status.signatures,
-            limits=(MIN_REASON, MAX_REASON),
         )
 
     def live(self, request: Request) -> Response:
@@ -152,18 +143,15 @@ class StewardPages(MemberPages):
 
     def risk_report(self, request: Request) -> Response:
         steward, status = self._judged(request)
-        return self._risk_report(self._reports, steward.report(status.project, status.run.run))
+        return self._risk_report(steward.report(status.project, status.run.run))
 
     def decide(self, request: Request, form: Form) -> Response:
-        decision = form.get("decision", "")
-        if decision not in DECISIONS:
-            raise parameter("decision", "a decision is to release or to refuse", remedy="choose one")
+        release = decided_for("release", form)
         reason = normalized_reason(form.get("reason", ""))
         steward, status = self._judged(request)
         report = steward.report(status.project, status.run.run)
         what, remedy = "the report is another than the one you read", "read the report again before you decide"
         require_read(form, report.sha256.hex(), status.project, what, remedy)
-        release = DECISIONS[decision]
         after = steward.decide(status.project, status.run.run, report.sha256, release=release, reason=reason)
         return done(request, page_of(status.project), _outcome(after, release=release))
 

@@ -6,7 +6,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from gemel.common.language import clauses, gettext, listed, named, ngettext, written
-from gemel.coordinator.client.risk_reports import Report, verdict_lines
+from gemel.coordinator.client.coordinator_client import Report
+from gemel.coordinator.client.risk_reports import verdict_lines
 from gemel.coordinator.client.run_progress import DOERS, RESOLVE, STAGE_WORDS
 from gemel.coordinator.client.terminal import ABSENT
 from gemel.protos.linkage.v1 import project_pb2
@@ -34,8 +35,7 @@ def waits(status: project_pb2.ProjectStatus) -> list[Wait]:
     if status.restore_awaits:
         what = gettext("accept or refuse Carole's restored audit log")
         return [Wait(name, what) for name in status.restore_awaits]
-    awaited = _BY_STATE.get(status.state)
-    return [] if awaited is None else list(awaited(status))
+    return list(_awaited(status))
 
 
 def owner_of(status: project_pb2.ProjectStatus) -> str:
@@ -64,11 +64,27 @@ def _draft(status: project_pb2.ProjectStatus) -> Iterator[Wait]:
             yield Wait(NAMES[side.side], gettext("approve or decline the specification"))
 
 
-def _approved(status: project_pb2.ProjectStatus) -> Iterator[Wait]:
-    for side in status.sides:
-        if not side.keyed:
-            what = gettext("agree on a seed with the other custodian; its service does so by itself")
-            yield Wait(NAMES[side.side], what)
+def _awaited(status: project_pb2.ProjectStatus) -> Iterator[Wait]:
+    match status.state:
+        case S.PROJECT_STATE_DRAFT:
+            yield from _draft(status)
+        case S.PROJECT_STATE_APPROVED:
+            agree = gettext("agree on a seed with the other custodian; its service does so by itself")
+            yield from (Wait(NAMES[side.side], agree) for side in status.sides if not side.keyed)
+        case S.PROJECT_STATE_KEYED:
+            yield from _keyed(status)
+        case S.PROJECT_STATE_CONTRIBUTED:
+            yield from _contributed(status)
+        case S.PROJECT_STATE_RUN:
+            yield Wait(CAROLE, gettext("assess the result, or release it"))
+        case S.PROJECT_STATE_ASSESSED:
+            what = gettext("amend the specification, since the result was refused; or erase the project")
+            yield Wait(owner_of(status), what)
+        case S.PROJECT_STATE_HELD:
+            yield _held(status)
+        case S.PROJECT_STATE_RELEASED:
+            fetch = gettext("fetch its share of the result; its service does so by itself")
+            yield from (Wait(NAMES[side.side], fetch) for side in status.sides if not side.result_acknowledged)
 
 
 def _keyed(status: project_pb2.ProjectStatus) -> Iterator[Wait]:
@@ -100,56 +116,26 @@ def _contributed(status: project_pb2.ProjectStatus) -> Iterator[Wait]:
         yield Wait(CAROLE, stage_words(run.stage) if run.stage in STAGE_WORDS else gettext("link"))
 
 
-def _run(_: project_pb2.ProjectStatus) -> Iterator[Wait]:
-    yield Wait(CAROLE, gettext("assess the result, or release it"))
-
-
-def _refused(status: project_pb2.ProjectStatus) -> Iterator[Wait]:
-    what = gettext("amend the specification, since the result was refused; or erase the project")
-    yield Wait(owner_of(status), what)
-
-
-def _held(status: project_pb2.ProjectStatus) -> Iterator[Wait]:
-    missing = status.signatures - len(status.signed)
+def _held(status: project_pb2.ProjectStatus) -> Wait:
     signers = _either(status.signers) or gettext("a steward")
     if status.signatures == 1:
-        what = gettext("read the report on disclosure risk, and release the held result or refuse it")
-        yield Wait(signers, what)
-    else:
-        needs = ngettext(
-            "decide on the held result: its release needs one more signature",
-            "decide on the held result: its release needs {missing} more signatures",
-            missing,
-        )
-        parts = [needs.format(missing=missing)]
-        if status.signed:
-            parts.append(gettext("{names} has signed").format(names=listed(list(status.signed))))
-        yield Wait(signers, clauses(parts))
-
-
-def _released(status: project_pb2.ProjectStatus) -> Iterator[Wait]:
-    for side in status.sides:
-        if not side.result_acknowledged:
-            what = gettext("fetch its share of the result; its service does so by itself")
-            yield Wait(NAMES[side.side], what)
+        return Wait(signers, gettext("read the report on disclosure risk, and release the held result or refuse it"))
+    missing = status.signatures - len(status.signed)
+    needs = ngettext(
+        "decide on the held result: its release needs one more signature",
+        "decide on the held result: its release needs {missing} more signatures",
+        missing,
+    )
+    parts = [needs.format(missing=missing)]
+    if status.signed:
+        parts.append(gettext("{names} has signed").format(names=listed(list(status.signed))))
+    return Wait(signers, clauses(parts))
 
 
 def _either(names: Sequence[str]) -> str:
     if len(names) < 2:
         return "".join(names)
     return gettext("{names} or {last}").format(names=", ".join(names[:-1]), last=names[-1])
-
-
-_BY_STATE = {
-    S.PROJECT_STATE_DRAFT: _draft,
-    S.PROJECT_STATE_APPROVED: _approved,
-    S.PROJECT_STATE_KEYED: _keyed,
-    S.PROJECT_STATE_CONTRIBUTED: _contributed,
-    S.PROJECT_STATE_RUN: _run,
-    S.PROJECT_STATE_ASSESSED: _refused,
-    S.PROJECT_STATE_HELD: _held,
-    S.PROJECT_STATE_RELEASED: _released,
-}
 
 
 def risk_shown(report: Report, project: str) -> dict[str, Any]:

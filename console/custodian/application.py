@@ -22,7 +22,7 @@ _TITLES = {Side.ALICE: marked("console of Alice, custodian"), Side.BOB: marked("
 
 
 def console_of(
-    custodian: Custodian, settings: ConsoleConfiguration, base: str, rules: GuardRules, shown: Callable[[str], None]
+    custodian: Custodian, settings: ConsoleConfiguration, rules: GuardRules, shown: Callable[[str], None]
 ) -> ASGIApp:
     """The console of a custodian; the other parameters as `opened` takes them."""
     pages = Pages(_TITLES[custodian.party.side], LINKS, (_TEMPLATES,))
@@ -30,4 +30,4 @@ def console_of(
     parts = (projects, DecisionPages(custodian, pages, projects), LeakagePages(custodian, pages))
     routes = [route for part in parts for route in part.routes()]
     user, language = custodian.party.title, custodian.configuration.language
-    return opened(routes, pages, settings, base, rules, shown, user=user, right="custodian", language=language)
+    return opened(routes, pages, settings, rules, shown, user=user, right="custodian", language=language)

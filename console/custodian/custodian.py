@@ -13,8 +13,6 @@ from starlette.requests import Request
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.parties import Party
 from gemel.common.pki.folders import PartyFolder
-from gemel.common.pki.list_pin import ListPin
-from gemel.common.pki.members import Members
 from gemel.common.specification.model.content import PROJECT_PATTERN
 from gemel.console.web.pages import Pages
 from gemel.custodian.configuration import CustodianConfiguration, load_custodian
@@ -45,11 +43,6 @@ class Custodian:
     @property
     def folder(self) -> PartyFolder:
         return PartyFolder(self.configuration.keys)
-
-    @property
-    def members(self) -> Members:
-        """The membership list in it, of the digest that the configuration pins."""
-        return ListPin(self.config.absolute()).load(self.folder.members)
 
     def service(self) -> AbstractContextManager[Control]:
         return Control.open(self.config, self.party)

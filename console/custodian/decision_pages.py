@@ -6,7 +6,6 @@ read. The service compares once more where its calls can (`operator_service`).
 
 from __future__ import annotations
 
-import hashlib
 import json
 from typing import Any
 
@@ -14,19 +13,16 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute
 
-from gemel.common.audit.statements import MAX_REASON, MIN_REASON, normalized_reason
+from gemel.common.audit.statements import normalized_reason
 from gemel.common.errors import parameter
 from gemel.common.language import gettext
 from gemel.common.witnessing.wording import decided_line
 from gemel.console.custodian.custodian import PROJECT, Custodian, CustodianPages
 from gemel.console.custodian.project_pages import ProjectPages, profile_shown
-from gemel.console.web.forms import Form, done, form_page, posting, require_read
+from gemel.console.web.forms import Form, decided_for, digest_of, done, form_page, posting, require_read
 from gemel.console.web.pages import Pages
 from gemel.custodian.leakage_report import LeakageReport
 from gemel.protos.linkage.v1 import operator_pb2
-
-RESTORE_DECISIONS = {"accept": True, "refuse": False}
-_LIMITS = (MIN_REASON, MAX_REASON)
 
 
 class DecisionPages(CustodianPages):
@@ -54,7 +50,7 @@ class DecisionPages(CustodianPages):
         self, template: str, request: Request, project: operator_pb2.CustodianProject, decision: str, **shown: Any
     ) -> Response:
         title, other = self._custodian.party.title, self._custodian.party.side.other.title()
-        shown |= {"project": project.project, "title": title, "other": other, "limits": _LIMITS}
+        shown |= {"project": project.project, "title": title, "other": other}
         return self._pages.page(template, request, open=decision in project.decisions, **shown)
 
     def approval(self, request: Request) -> Response:
@@ -89,14 +85,14 @@ class DecisionPages(CustodianPages):
         with self._project(request) as (service, project):
             found = service.leakage(project.project)
         report = LeakageReport.from_dict(json.loads(found.json))
-        shown = {"report": report, "read": _digest(found.json), "reason": found.reason}
+        shown = {"report": report, "read": digest_of(found.json), "reason": found.reason}
         return self._form("override.html.j2", request, project, "override", **shown)
 
     def override(self, request: Request, form: Form) -> Response:
         reason = normalized_reason(form.get("reason", ""))
         with self._project(request) as (service, project):
             name = project.project
-            _require_read(form, _digest(service.leakage(name).json), name, "the measurement")
+            _require_read(form, digest_of(service.leakage(name).json), name, "the measurement")
             service.override(name, reason)
         message = gettext("Overridden. Your service contributes now; your reason is in Carole's audit log.")
         return _done(request, name, message)
@@ -119,10 +115,9 @@ class DecisionPages(CustodianPages):
         return self._form("restored.html.j2", request, project, "accept-restore", **shown)
 
     def decide_restored(self, request: Request, form: Form) -> Response:
-        decision, given = form.get("decision", ""), form.get("restoration", "")
-        if decision not in RESTORE_DECISIONS or not (given.isascii() and given.isdigit() and len(given) < 16):
-            raise parameter("decision", "a decision is to accept or to refuse", remedy="choose one")
-        accept, reason = RESTORE_DECISIONS[decision], form.get("reason", "").strip()
+        accept, given, reason = decided_for("accept", form), form.get("restoration", ""), form.get("reason", "").strip()
+        if not (given.isascii() and given.isdigit() and len(given) < 16):
+            raise parameter("decision", "the form names no restored log", remedy="open the page again")
         if not accept:
             reason = normalized_reason(reason)
         with self._project(request) as (service, project):
@@ -133,10 +128,6 @@ class DecisionPages(CustodianPages):
 
 def _require_read(form: Form, present: str, project: str, what: str) -> None:
     require_read(form, present, project, f"{what} is another than the one you read", "read it again before you decide")
-
-
-def _digest(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def _done(request: Request, project: str, message: str) -> Response:

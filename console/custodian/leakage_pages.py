@@ -31,7 +31,7 @@ from gemel.common.witnessing.wording import when
 from gemel.console.custodian.custodian import PROJECT, Custodian, CustodianPages
 from gemel.console.web.forms import Form, posting
 from gemel.console.web.listing import reloaded
-from gemel.console.web.pages import Pages, RenderedReports
+from gemel.console.web.pages import Pages
 from gemel.custodian.configuration import load_custodian
 from gemel.custodian.leakage_report import Gate, LeakageReport
 from gemel.custodian.operator.control import Control
@@ -159,7 +159,6 @@ class LeakagePages(CustodianPages):
     def __init__(self, custodian: Custodian, pages: Pages) -> None:
         super().__init__(custodian, pages)
         self._measurements = Measurements(custodian)
-        self._reports = RenderedReports()
 
     def routes(self) -> list[BaseRoute]:
         return [
@@ -229,7 +228,7 @@ class LeakagePages(CustodianPages):
             "style": files("gemel.console.web").joinpath("console.css").read_text(encoding="utf-8"),
         }
         content = json.dumps([project, seed, report.as_dict()]).encode()
-        return self._reports.answer(content, lambda: self._pages.text("leakage_report.html.j2", request, shown))
+        return self._pages.report(content, lambda: self._pages.text("leakage_report.html.j2", request, shown))
 
 
 def _kept(service: Control, project: str) -> dict[str, Any] | None:

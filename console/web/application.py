@@ -66,7 +66,6 @@ class Entrance:
 LOADED = {"console.css": "text/css", "console.js": "text/javascript", "console.svg": "image/svg+xml"}
 """What pages load, by name: no path is ever made of what a browser sends."""
 NEW_LINK = "/new-link"
-OPEN_PATHS = ("/static/", PATH, NEW_LINK, "/sign-on", "/sign-on/back")
 
 
 def _static(request: Request) -> Response:
@@ -144,7 +143,6 @@ def opened(
     routes: Sequence[BaseRoute],
     pages: Pages,
     settings: ConsoleConfiguration,
-    base: str,
     rules: GuardRules,
     shown: Callable[[str], None],
     *,
@@ -152,7 +150,7 @@ def opened(
     right: Right,
     language: LanguageCode,
 ) -> ASGIApp:
-    """A console at the address `base`, in which `user` is the member as which it acts.
+    """A console, in which `user` is the member as which it acts.
 
     `shown` shows a one-time link to whoever has started it, where there is no single sign-on; else a subject of that
     must have the `right` to act. Pages are English where the consoles have no catalogue of the member's `language`.
@@ -160,13 +158,13 @@ def opened(
     sessions = Sessions(settings.idle_minutes * 60, settings.longest_hours * 3600)
     by_link = settings.sign_on is None
     if settings.sign_on is None:
-        entrance = Entrance(base, shown)
+        entrance = Entrance(rules.base, shown)
         entrance.show()
         entering = _by_link(entrance, pages, rules, sessions, user)
     else:
         from gemel.console.web.sign_on import SignOn
 
-        entering = _by_sign_on(SignOn(settings.sign_on, base, right), pages, rules, sessions)
+        entering = _by_sign_on(SignOn(settings.sign_on, rules.base, right), pages, rules, sessions)
 
     def sign_out(request: Request, _: Form) -> Response:
         sessions.end(cookie_of(request, rules.cookie))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import secrets
 from collections.abc import Callable, Mapping
 
@@ -39,6 +40,20 @@ def require_read(form: Form, present: str, where: str, what: str, remedy: str, g
     """Refuse, with WRONG_STATE, to act on something else than the page showed whose form this is."""
     if not secrets.compare_digest(form.get("read", "").encode(), present.encode()):
         raise GemelError(ErrorCode.WRONG_STATE, what, where=where, got=got, remedy=remedy)
+
+
+def digest_of(*parts: bytes | str) -> str:
+    """What a form has of all that its page showed, to be compared when it comes back (`require_read`)."""
+    whole = (part.encode() if isinstance(part, str) else part for part in parts)
+    return hashlib.sha256(b"".join(hashlib.sha256(part).digest() for part in whole)).hexdigest()
+
+
+def decided_for(act: str, form: Form) -> bool:
+    """Whether a form's decision is for an act, such as to accept; PARAMETER if it is neither for it nor to refuse."""
+    decision = form.get("decision")
+    if decision not in (act, "refuse"):
+        raise parameter("decision", f"a decision is to {act} or to refuse", remedy="choose one")
+    return decision == act
 
 
 def form_page(path: str, answer: Callable[[Request], Response]) -> Route:

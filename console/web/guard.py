@@ -7,7 +7,7 @@ forms are read (`forms`). No answer is kept by a browser, framed by another page
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from dataclasses import dataclass
 from http.cookies import CookieError, SimpleCookie
 
@@ -45,24 +45,32 @@ _HEADERS = {
 _SAFE = ("GET", "HEAD")
 
 
+OPEN_PATHS = ("/static/", "/enter", "/new-link", "/sign-on", "/sign-on/back")
+"""Paths that need no session, and the beginnings of paths among them that end with a slash."""
+
+
 @dataclass(frozen=True)
 class GuardRules:
-    """Whom the guard lets through, by the headers Host and Origin.
+    """Where a console is: the address `base` alone is let through, by the headers Host and Origin.
 
-    The `cookie` has the port in its name, since a browser sends cookies to every port of a host. `open_paths`, and the
-    beginnings of paths among them that end with a slash, need no session. `is_secure`: browsers speak TLS to the
-    console.
+    The `cookie` has the port in its name, since a browser sends cookies to every port of a host.
     """
 
-    hosts: Collection[str]
-    origins: Collection[str]
+    base: str
     cookie: str
-    open_paths: Collection[str]
-    is_secure: bool
 
-    def is_open(self, path: str) -> bool:
-        """Whether a path needs no session."""
-        return any(path == known or (known.endswith("/") and path.startswith(known)) for known in self.open_paths)
+    @property
+    def host(self) -> str:
+        return self.base.partition("://")[2]
+
+    @property
+    def is_secure(self) -> bool:
+        """Whether browsers speak TLS to the console."""
+        return self.base.startswith("https:")
+
+
+def _is_open(path: str) -> bool:
+    return any(path == known or (known.endswith("/") and path.startswith(known)) for known in OPEN_PATHS)
 
 
 class Guard:
@@ -92,7 +100,7 @@ class Guard:
         if answer is None:
             session = self._session(request)
             scope.setdefault("state", {})["session"] = session
-            if session is None and not self._rules.is_open(scope["path"]):
+            if session is None and not _is_open(scope["path"]):
                 answer = self._locked(request)
         if answer is not None:
             await answer(scope, receive, sent)
@@ -101,13 +109,13 @@ class Guard:
 
     def _refusal(self, request: Request) -> Response | None:
         headers = request.headers
-        if len(headers.getlist("host")) != 1 or headers["host"] not in self._rules.hosts:
+        if len(headers.getlist("host")) != 1 or headers["host"] != self._rules.host:
             return _refused("This console has another address than the one that was called.", 421)
         if request.method in _SAFE:
             return None
         if request.method != "POST":
             return _refused("This console reads pages and receives forms, and nothing else.", 405)
-        if headers.get("origin") not in self._rules.origins:
+        if headers.get("origin") != self._rules.base:
             return _refused("This form does not come from a page of the console.", 403)
         if headers.get("sec-fetch-site", "same-origin") != "same-origin":
             return _refused("This form does not come from a page of the console.", 403)

@@ -13,6 +13,7 @@ from jinja2 import Environment, FunctionLoader, StrictUndefined
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
+from gemel.common.audit.statements import MAX_REASON, MIN_REASON
 from gemel.common.errors import ErrorCode, GemelError, GemelErrors
 from gemel.common.language import current, gettext, marked, ngettext, written
 from gemel.common.pki.certificates import load_certificate, read_certificates, read_public
@@ -40,6 +41,8 @@ _STATUS = {
     ErrorCode.BUSY: 503,
 }
 """Of pages that show an error; 500 for all others."""
+_KEPT = 8
+"""Rendered reports: both roles look at one again."""
 
 
 class Pages:
@@ -69,9 +72,11 @@ class Pages:
         )
         self._made.install_gettext_callables(gettext, ngettext, newstyle=True)  # type: ignore[attr-defined]
         self._made.filters["written"] = written
-        self._made.globals["acting"] = acting
+        self._made.globals |= {"acting": acting, "limits": (MIN_REASON, MAX_REASON)}
         self._title, self._links = title, links
         self._remedies = dict(remedies or {})
+        self._lock = threading.Lock()
+        self._reports: OrderedDict[bytes, str] = OrderedDict()
 
     def _source(self, name: str) -> str | None:
         for package in self._found:
@@ -99,6 +104,17 @@ class Pages:
         helps = self._remedies.get(error.code)
         shown = {"errors": error_list(error), "helps": (gettext(helps[0]), helps[1]) if helps else None}
         return self.page("error.html.j2", request, _STATUS.get(error.code, 500), **shown)
+
+    def report(self, content: bytes, render: Callable[[], str]) -> Response:
+        """A report of some content, rendered unless it is among the newest: drawing one takes two seconds."""
+        key = hashlib.sha256(content).digest()
+        with self._lock:
+            found = self._reports.get(key)
+            if found is None:
+                found = self._reports[key] = render()
+                while len(self._reports) > _KEPT:
+                    self._reports.popitem(last=False)
+        return HTMLResponse(found, headers={"content-security-policy": REPORT_POLICY, "x-frame-options": "SAMEORIGIN"})
 
 
 def error_list(error: GemelError) -> list[GemelError]:
@@ -137,24 +153,3 @@ def certificates_page(
         for whose, each in chain
     ]
     return pages.page("certificates.html.j2", request, rows=rows, others=list(ending_lines(reported, without=name)))
-
-
-_KEPT = 8
-
-
-class RenderedReports:
-    """The newest reports that were rendered: drawing one takes two seconds, and both roles look at it again."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._found: OrderedDict[bytes, str] = OrderedDict()
-
-    def answer(self, content: bytes, render: Callable[[], str]) -> Response:
-        key = hashlib.sha256(content).digest()
-        with self._lock:
-            found = self._found.get(key)
-            if found is None:
-                found = self._found[key] = render()
-                while len(self._found) > _KEPT:
-                    self._found.popitem(last=False)
-        return HTMLResponse(found, headers={"content-security-policy": REPORT_POLICY, "x-frame-options": "SAMEORIGIN"})

@@ -13,7 +13,6 @@ from starlette.types import ASGIApp
 
 from gemel.common.configuration import ConsoleConfiguration, is_loopback
 from gemel.common.errors import ErrorCode, GemelError
-from gemel.console.web.application import OPEN_PATHS
 from gemel.console.web.guard import GuardRules
 
 _STOP_SECONDS = 2
@@ -23,11 +22,11 @@ def listen_and_serve(
     settings: ConsoleConfiguration,
     listen: str | None,
     whose: str,
-    console_of: Callable[[ConsoleConfiguration, str, GuardRules, Callable[[str], None]], ASGIApp],
+    console_of: Callable[[ConsoleConfiguration, GuardRules, Callable[[str], None]], ASGIApp],
 ) -> None:
     """Answer until the process is signalled to stop, where it is configured or at another place given by `listen`.
 
-    `console_of` makes the console of its settings, address and guard's rules, and of what shows a one-time link.
+    `console_of` makes the console of its settings and its guard's rules, and of what shows a one-time link.
     """
     settings = _listening(settings, listen)
     host, _, port = settings.listen.rpartition(":")
@@ -45,11 +44,12 @@ def listen_and_serve(
     scheme = "http" if settings.certificate is None else "https"
     base = settings.url or f"{scheme}://{f'[{host}]' if ':' in host else host}:{own_port}"
     typer.echo(f"Console of {whose} at {base}. Ctrl-C ends it.")
-    scheme, _, called = base.partition("://")
-    is_secure = scheme == "https"
-    cookie = f"{'__Host-' if is_secure else ''}gemel-console-{own_port}"
-    rules = GuardRules((called,), (base,), cookie, OPEN_PATHS, is_secure)
-    app = console_of(settings, base, rules, _show_link)
+    cookie = f"{'__Host-' if base.startswith('https:') else ''}gemel-console-{own_port}"
+    app = console_of(
+        settings,
+        GuardRules(base, cookie),
+        lambda link: typer.echo(f"Open it once by this link, which is for you alone: {link}"),
+    )
     files = [None if path is None else str(path) for path in (settings.certificate, settings.key)]
     config = uvicorn.Config(
         app,
@@ -81,7 +81,3 @@ def _listening(settings: ConsoleConfiguration, listen: str | None) -> ConsoleCon
         what = "a console listens on a host and port, with a certificate if it is not loopback"
         remedy = "give one such as 127.0.0.1:8710"
         raise GemelError(ErrorCode.CONFIGURATION, what, where="--listen", got=listen, remedy=remedy) from None
-
-
-def _show_link(link: str) -> None:
-    typer.echo(f"Open it once by this link, which is for you alone: {link}")

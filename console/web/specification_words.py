@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
-from gemel.common.language import clauses, gettext, listed, marked, ngettext, written
+from gemel.common.language import clauses, gettext, listed, marked, ngettext
 from gemel.common.parties import Side
 from gemel.common.specification import Specification, specification_digest, specification_notes
 from gemel.common.specification.model.granted_variables import VariableGrant
@@ -38,7 +37,7 @@ def specification_shown(spec: Specification, text: str) -> dict[str, Any]:
         "fields": [_field(spec, place) for place in range(len(spec.fields))],
         "rules": [rule.name for rule in spec.blocking],
         "receives": _receives(spec),
-        "leakage": list(_leakage(spec)),
+        "leakage": spec.leakage,
         "retention": [
             _kept(gettext("what the custodians have sent"), spec.retention.uploads_days),
             _kept(gettext("the result"), spec.retention.results_days),
@@ -58,45 +57,6 @@ def _field(spec: Specification, place: int) -> dict[str, str]:
 
 def _kept(what: str, days: int) -> str:
     return ngettext("{what}: {days} day", "{what}: {days} days", days).format(what=what, days=days)
-
-
-def _leakage(spec: Specification) -> Iterator[str]:
-    allowed = spec.leakage
-    if spec.mode == "trusted":
-        yield gettext("Nothing is measured in mode trusted: Carole sees the values.")
-        return
-    limit = written(allowed.limit, ".1%")
-    if spec.mode == "shared":
-        yield gettext(
-            "In mode shared the sizes of blocks are measured, and nothing else: no party sees a signature or a"
-            " similarity. Any two of Carole, the coordinator and the steward together could see them."
-        )
-    if not allowed.refuses(spec.mode):
-        yield gettext(
-            "The limit is {limit} of a field's values named by known attacks, above guessing, and is a warning: the "
-            "custodians' services send their records without measuring."
-        ).format(limit=limit)
-        yield gettext(
-            "A custodian can measure its own file by `gemel alice leakage` or `gemel bob leakage` before it approves."
-        )
-        return
-    yield gettext(
-        "Each custodian's service attacks the signatures of its own records as Carole could. It sends them within the "
-        "limit of {limit} of a field's values named by known attacks, above guessing; above it, its operator has to "
-        "give a reason."
-    ).format(limit=limit)
-    if allowed.partial_register is not None:
-        yield gettext("Whoever has some of these people in a register may recognise {share} of them at most.").format(
-            share=written(allowed.partial_register, ".1%")
-        )
-    if allowed.full_register is not None:
-        yield gettext("Whoever has all of these people in a register may recognise {share} of them at most.").format(
-            share=written(allowed.full_register, ".1%")
-        )
-    yield gettext(
-        "What was measured is in Carole's audit log, where stewards read it. A coordinator sees whether a custodian "
-        "waits because of it, and no figure."
-    )
 
 
 def _receives(spec: Specification) -> list[tuple[str, str]]:

@@ -53,95 +53,60 @@ from gemel.shared.run.job import RowParts, Terms, assist, lead
 from gemel.shared.run.shared_files import compare_opened
 from gemel.shared.session.local_session import local_parties, together
 
-
-@dataclass(frozen=True)
-class DecidedPairs:
-    """Pairs that came near to a link, by their rows of the two files, each array of shape (n_pairs,).
-
-    `draw` and `drawn`, of shape (n_drawn_links,), are the number of the draw and the pair, where linkages are drawn.
-    """
-
-    row_a: NDArray[np.int64]
-    row_b: NDArray[np.int64]
-    probability: NDArray[np.float64]
-    linked: NDArray[np.bool_]
-    draw: NDArray[np.int64]
-    drawn: NDArray[np.int64]
-
-
-def decided(linkage: Linkage, rows: tuple[NDArray[np.int64], NDArray[np.int64]]) -> DecidedPairs:
-    linked = np.zeros(len(rows[0]), dtype=np.bool_)
-    linked[linkage.links] = True
-    none = np.empty(0, dtype=np.int64)
-    draws = linkage.draws
-    draw, drawn = (none, none) if draws is None else (draws.draw.astype(np.int64), draws.pair.astype(np.int64))
-    return DecidedPairs(*rows, np.clip(linkage.pairs.link_probability, 0.0, 1.0), linked, draw, drawn)
-
-
 _DIGEST = bytes(32)
 """In the place of the digests of requests that no one is sent."""
 
 
-Sent = tuple[Encoded, int]
-"""What a custodian would send and keep, and the number of its records."""
-NamedRows = tuple[Sent, NDArray[np.int64]]
-"""The same, and the row of its file of each pair."""
+Rows = NDArray[np.int64]
+NamedRows = tuple[tuple[Encoded, Rows], tuple[Encoded, Rows]]
+"""Of Alice and of Bob: what each would send and keep, and the row of its file of each pair."""
+Decided = tuple[Linkage, tuple[Rows, Rows], StatisticsDocument]
+"""What was decided, the row of either file of each of its pairs, and the statistics."""
 
 
-def link_block_keyed(
-    alice: Sent, bob: Sent, spec: Specification, resources: Resources, progress: Progress, known: KnownRecords
-) -> tuple[DecidedPairs, StatisticsDocument]:
+def _compared_in_blocks(
+    alice: Encoded, bob: Encoded, spec: Specification, resources: Resources, progress: Progress
+) -> tuple[Candidates, Rows, NamedRows]:
+    """What Carole has found, which kept pair comes at each place of her request, and the records of each place."""
     plan = plan_of(spec)
-    sides = alice, bob
-    a, b = (contribution_of(encoded.sets, n_records) for encoded, n_records in sides)
+    a, b = (contribution_of(encoded.sets, encoded.records) for encoded in (alice, bob))
     found, kept = compare(a, b, plan, resources, progress)
     warnings = near_copies_warnings(near_copies((a, b), plan, padded=spec.padding is not None))
     found = replace(found, warnings=(*found.warnings, *warnings))
     order = request_order(a, b, kept, spec.suite)
     # The rows of all rules come first, then those of the codes.
-    rows_a, rows_b = (
-        encoded.order[own[order]] for (encoded, _), own in zip(sides, (kept.row_a, kept.row_b), strict=True)
-    )
-    return resolved(found, order, (alice, rows_a), (bob, rows_b), plan, resources, progress, known)
+    return found, order, ((alice, alice.order[kept.row_a[order]]), (bob, bob.order[kept.row_b[order]]))
 
 
-def resolved(
+def _resolved(
     found: Candidates,
-    order: NDArray[np.int64],
-    alice: NamedRows,
-    bob: NamedRows,
+    order: Rows,
+    named: NamedRows,
     plan: LinkagePlan,
     resources: Resources,
     progress: Progress,
     known: KnownRecords,
-) -> tuple[DecidedPairs, StatisticsDocument]:
-    """The custodians' answers and the resolver's decision, with its errors.
-
-    `order`: which kept pair comes at each place of the request; `alice`, `bob`: what each has sent and kept, and the
-    row of its file of the pair at each place.
-    """
+) -> Decided:
+    """The custodians' answers and the resolver's decision, with its errors."""
     request = ResolutionRequest(found, (_DIGEST, _DIGEST), resources.threads, known)
     read = unpack_request(pack_request(request, order), plan)
-    handles = [
-        _handles(encoded, row, n_records, values=plan.latent is not None) for (encoded, n_records), row in (alice, bob)
-    ]
-    rows = alice[1], bob[1]
-    result = decide(read, handles[0], handles[1], plan, progress, "in process", resources.threads)
-    at = result.order
-    return decided(result.linkage, (rows[0][at], rows[1][at])), result.document
+    a, b = (_handles(encoded, rows, values=plan.latent is not None) for encoded, rows in named)
+    result = decide(read, a, b, plan, progress, "in process", resources.threads)
+    (_, rows_a), (_, rows_b) = named
+    return result.linkage, (rows_a[result.order], rows_b[result.order]), result.document
 
 
-def _handles(encoded: Encoded, row: NDArray[np.int64], n_records: int, *, values: bool) -> ResolvedHandles:
+def _handles(encoded: Encoded, row: Rows, *, values: bool) -> ResolvedHandles:
     """The number of each pair's record: records' first, then decoys', then dummies', as a custodian reports them."""
     distinct, handle = np.unique(row, return_inverse=True)
-    records = int(np.searchsorted(distinct, n_records))
-    decoys = int(np.searchsorted(distinct, n_records + encoded.decoys)) - records
+    records = int(np.searchsorted(distinct, encoded.records))
+    decoys = int(np.searchsorted(distinct, encoded.records + encoded.decoys)) - records
     reported = ResolvedHandles(handle.astype(np.int32), records, decoys=decoys)
     if not values:
         return reported
     (coded,) = (part for part in encoded.sets if part.rule == CODES)
-    place = np.empty(n_records, dtype=np.int64)
-    place[encoded.orders[CODES]] = np.arange(n_records)
+    place = np.empty(encoded.records, dtype=np.int64)
+    place[encoded.orders[CODES]] = np.arange(encoded.records)
     codes = {
         name: VariableCodes(variable.categories, variable.codes[place[distinct[:records]]])
         for name, variable in coded.variables.items()
@@ -155,22 +120,15 @@ def _handles(encoded: Encoded, row: NDArray[np.int64], n_records: int, *, values
 # protects nothing: it gives the numbers, and not the secrecy.
 
 
-def link_shared(
-    alice: Sent, bob: Sent, spec: Specification, resources: Resources, progress: Progress, known: KnownRecords
-) -> tuple[DecidedPairs, StatisticsDocument]:
-    """Share, compare and decide; parameters as of `link_block_keyed`. Memory is that of all three parties."""
-    found, named = compared_on_shares(alice, bob, spec, resources, progress)
-    order = np.arange(len(found.pattern))
-    return resolved(found, order, named[0], named[1], plan_of(spec), resources, progress, known)
-
-
 def compared_on_shares(
-    alice: Sent, bob: Sent, spec: Specification, resources: Resources, progress: Progress
-) -> tuple[Candidates, tuple[NamedRows, NamedRows]]:
-    """What Carole has found, and for each custodian what it has sent, in the order of its shares, with the record of
-    each pair above the floor."""
+    alice: Encoded, bob: Encoded, spec: Specification, resources: Resources, progress: Progress
+) -> tuple[Candidates, NamedRows]:
+    """What Carole has found, and the record of each pair above the floor, of what is in the order of its shares.
+
+    Memory is that of all three parties.
+    """
     plan = plan_of(spec)
-    shared = [shared_in_memory(encoded, spec, side) for (encoded, _), side in zip((alice, bob), Side, strict=True)]
+    shared = [shared_in_memory(encoded, spec, side) for encoded, side in zip((alice, bob), Side, strict=True)]
     terms = Terms(b"in one process", plan, resources.memory_bytes // len(ComputeParty))
 
     def assisting(party: Party) -> None:
@@ -189,10 +147,10 @@ def compared_on_shares(
     assert result is not None  # noqa: S101 - of Carole's part
     found, parts = result
     named = []
-    for side, own, (encoded, n_records) in zip(Side, shared, (alice, bob), strict=True):
+    for side, own, encoded in zip(Side, shared, (alice, bob), strict=True):
         mine = replace(encoded, orders=own.orders)
         numbers = np.bitwise_xor.reduce([np.frombuffer(part, dtype="<u4") for part in parts[side]])
-        named.append(((mine, n_records), mine.order[numbers]))
+        named.append((mine, mine.order[numbers]))
     return found, (named[0], named[1])
 
 
@@ -225,27 +183,6 @@ class Keys:
         return cls(Seed(drawn("seed")), {side: NoiseKey(drawn(str(side))) for side in Side})
 
 
-@dataclass(frozen=True)
-class CustodianRecords:
-    """One custodian's records, cleaned and signed."""
-
-    identifiers: pl.Series = dataclass_field(repr=False)
-    encoded: Encoded = dataclass_field(repr=False)
-
-    @property
-    def n_records(self) -> int:
-        return self.identifiers.len()
-
-
-@dataclass(frozen=True)
-class LinkedInProcess:
-    """What came of it: the pairs by identifiers, as both custodians' shares together have them, and the statistics."""
-
-    pairs: pl.DataFrame = dataclass_field(repr=False)
-    draws: pl.DataFrame | None = dataclass_field(repr=False)
-    statistics: StatisticsDocument = dataclass_field(repr=False)
-
-
 def link_in_process(
     tables: Mapping[Side, SourceTable],
     spec: Specification,
@@ -253,24 +190,33 @@ def link_in_process(
     resources: Resources,
     progress: Progress,
     known: Sequence[Path] = (),
-) -> LinkedInProcess:
-    """Link two tables as a specification says."""
+) -> tuple[pl.DataFrame, pl.DataFrame | None, StatisticsDocument]:
+    """Link two tables as a specification says.
+
+    The pairs by identifiers, as both custodians' shares together have them; the drawn linkages, if any; the statistics.
+    """
     refuse_unidentified(spec)
     plan, started = plan_of(spec), time.perf_counter()
-    sides = {side: _signed(table, spec, side, keys, resources) for side, table in tables.items()}
-    alice, bob = (sides[side] for side in Side)
+    (ids_a, alice), (ids_b, bob) = (_signed(tables[side], spec, side, keys, resources) for side in Side)
     seconds = {"read": time.perf_counter() - started}
     known_values = _known(known, spec, keys, plan)
-    if spec.in_blocks:
-        parts = [(side.encoded, side.n_records) for side in (alice, bob)]
-        linked = link_shared if spec.mode == "shared" else link_block_keyed
-        pairs, statistics = linked(parts[0], parts[1], spec, resources, progress, known_values)
+    if not spec.in_blocks:
+        decided = _whole(alice, bob, spec, plan, resources, progress, known_values, seconds)
     else:
-        pairs, statistics = _whole(alice, bob, spec, plan, resources, progress, known_values, seconds)
-    return _by_identifiers(pairs, alice, bob, statistics, drawn=spec.release.drawn > 0)
+        if spec.mode == "shared":
+            found, named = compared_on_shares(alice, bob, spec, resources, progress)
+            order = np.arange(len(found.pattern))
+        else:
+            found, order, named = _compared_in_blocks(alice, bob, spec, resources, progress)
+        decided = _resolved(found, order, named, plan, resources, progress, known_values)
+    linkage, rows, statistics = decided
+    return *_by_identifiers(linkage, rows, (ids_a, ids_b), drawn=spec.release.drawn > 0), statistics
 
 
-def _signed(table: SourceTable, spec: Specification, side: Side, keys: Keys, resources: Resources) -> CustodianRecords:
+def _signed(
+    table: SourceTable, spec: Specification, side: Side, keys: Keys, resources: Resources
+) -> tuple[pl.Series, Encoded]:
+    """A custodian's identifiers, and its records cleaned and signed."""
     own = spec.custodians.of(side).identifier
     identifiers = check_identifiers(table, own)
     columns = table.frame.select(compared_columns(spec, side))
@@ -282,7 +228,7 @@ def _signed(table: SourceTable, spec: Specification, side: Side, keys: Keys, res
         fields, spec, keys.seed, EPOCH, noise=keys.noise[side], variables=cleaned.variables, decoys=spec.decoys,
         threads=resources.threads,
     )  # fmt: skip
-    return CustodianRecords(identifiers, encoded)
+    return identifiers, encoded
 
 
 def _known(paths: Sequence[Path], spec: Specification, keys: Keys, plan: LinkagePlan) -> KnownRecords:
@@ -297,37 +243,37 @@ def _known(paths: Sequence[Path], spec: Specification, keys: Keys, plan: Linkage
 
 
 def _whole(
-    alice: CustodianRecords,
-    bob: CustodianRecords,
+    alice: Encoded,
+    bob: Encoded,
     spec: Specification,
     plan: LinkagePlan,
     resources: Resources,
     progress: Progress,
     known: KnownRecords,
     seconds: dict[str, float],
-) -> tuple[DecidedPairs, StatisticsDocument]:
-    a, b = alice.encoded.sets[0], bob.encoded.sets[0]
+) -> Decided:
+    a, b = alice.sets[0], bob.sets[0]
     linkage = link(a, b, plan, resources, progress, known)
     records = records_and_decoys(a, spec.decoys)[0], records_and_decoys(b, spec.decoys)[0]
     warnings = (*linkage.warnings, *near_copies_warnings(near_copies(records, plan)))
     linkage = replace(linkage, warnings=warnings)
-    rows = alice.encoded.order[linkage.pairs.row_a], bob.encoded.order[linkage.pairs.row_b]
-    return decided(linkage, rows), findings(linkage, plan, resources, seconds)
+    rows = alice.order[linkage.pairs.row_a], bob.order[linkage.pairs.row_b]
+    return linkage, rows, findings(linkage, plan, resources, seconds)
 
 
 def _by_identifiers(
-    found: DecidedPairs, alice: CustodianRecords, bob: CustodianRecords, statistics: StatisticsDocument, *, drawn: bool
-) -> LinkedInProcess:
-    real = (found.row_a < alice.n_records) & (found.row_b < bob.n_records)
-    a, b = (
-        side.identifiers.gather(np.where(real, rows, 0)) for side, rows in ((alice, found.row_a), (bob, found.row_b))
-    )
-    every = pl.DataFrame({"alice": a, "bob": b, "link_probability": found.probability, "linked": found.linked})
+    linkage: Linkage, rows: tuple[Rows, Rows], identifiers: tuple[pl.Series, pl.Series], *, drawn: bool
+) -> tuple[pl.DataFrame, pl.DataFrame | None]:
+    """The pairs of two records, and the links of each draw; what a decoy or a dummy is in is left out."""
+    real = (rows[0] < identifiers[0].len()) & (rows[1] < identifiers[1].len())
+    a, b = (own.gather(np.where(real, row, 0)) for own, row in zip(identifiers, rows, strict=True))
+    linked = np.zeros(len(real), dtype=np.bool_)
+    linked[linkage.links] = True
+    probability = np.clip(linkage.pairs.link_probability, 0.0, 1.0)
+    every = pl.DataFrame({"alice": a, "bob": b, "link_probability": probability, "linked": linked})
     pairs = every.filter(real).sort(["link_probability", "alice", "bob"], descending=[True, False, False])
-    draws = None
-    if drawn:
-        of_draws = every.select("alice", "bob", "link_probability")[found.drawn].insert_column(
-            0, pl.Series("draw", found.draw)
-        )
-        draws = of_draws.filter(real[found.drawn]).sort("draw", "alice", "bob")
-    return LinkedInProcess(pairs, draws, statistics)
+    if not drawn or linkage.draws is None:
+        return pairs, None
+    draw, pair = linkage.draws.draw.astype(np.int64), linkage.draws.pair.astype(np.int64)
+    links = every.select("alice", "bob", "link_probability")[pair].insert_column(0, pl.Series("draw", draw))
+    return pairs, links.filter(real[pair]).sort("draw", "alice", "bob")

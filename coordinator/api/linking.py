@@ -118,7 +118,7 @@ class LinkedFiles:
         except ModuleNotFoundError as error:
             raise missing_module(error) from None
         content = report_content(self.specification, self.statistics, evaluation)
-        return {name: chart.drawing for name, (chart, _) in charts_of(content).items()}
+        return {name: chart.drawing for name, chart in charts_of(content).items()}
 
     @property
     def _figures(self) -> list[tuple[str, str]]:
@@ -230,7 +230,7 @@ def link(
         )
         for side, records in zip(Side, (a, b), strict=True)
     }
-    found = link_in_process(
+    linked = link_in_process(
         tables,
         specification,
         Keys.of_number(seed) if keys is None else keys,
@@ -238,7 +238,7 @@ def link(
         stages_on_terminal() if progress is None else progress,
         [Path(path) for path in known],
     )
-    return LinkedFiles(specification, found.pairs, found.draws, found.statistics)
+    return LinkedFiles(specification, *linked)
 
 
 def _bytes(memory: str) -> int:

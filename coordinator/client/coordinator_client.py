@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import secrets
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -9,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from gemel.common.audit.statements import normalized_reason
+from gemel.common.documents.assessment_document import AssessmentDocument
 from gemel.common.documents.model_document import StatisticsDocument
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.keys.epochs import approval_parts, sign_new_epoch
@@ -20,19 +22,39 @@ from gemel.common.rpc.status import passes
 from gemel.common.rpc.transfer import Fetch
 from gemel.common.witnessing.log_reader import LogReader
 from gemel.coordinator.client.log_memory import FileMemory
-from gemel.protos.linkage.v1 import coordination_pb2, coordination_pb2_grpc, project_pb2
+from gemel.protos.linkage.v1 import (
+    coordination_pb2,
+    coordination_pb2_grpc,
+    project_pb2,
+    stewardship_pb2,
+    stewardship_pb2_grpc,
+)
 
 if TYPE_CHECKING:
     from gemel.common.pki.reader import Reader
-    from gemel.coordinator.client.risk_reports import Report
 
 WATCH_SECONDS = 60.0
 """How long one WatchRun stream may last; then it is simply opened again."""
 WATCH_PAUSE_SECONDS = 0.2
 
-MAX_STATISTICS_BYTES = 64 << 20
+MAX_STATISTICS_BYTES = MAX_REPORT_BYTES = 64 << 20
 
 ENDED = (project_pb2.RUN_STATE_DONE, project_pb2.RUN_STATE_FAILED)
+
+
+@dataclass(frozen=True)
+class Report:
+    """A report on disclosure risk, as Carole has it."""
+
+    text: bytes
+
+    @property
+    def sha256(self) -> bytes:
+        return hashlib.sha256(self.text).digest()
+
+    @property
+    def document(self) -> dict[str, Any]:
+        return AssessmentDocument.read(self.text, "assessment", MAX_REPORT_BYTES).plain()
 
 
 @dataclass(frozen=True)
@@ -75,9 +97,15 @@ class Caller:
         """Members' certificates that end soon, by the last answer about projects."""
 
     def report(self, project: str, run: str) -> Report:
-        from gemel.coordinator.client.risk_reports import fetch_report
+        """The report on a run's disclosure risk."""
+        stub = self._connection.stub(stewardship_pb2_grpc.StewardshipStub)
 
-        return fetch_report(self._connection, project, run)
+        def request(index: int) -> stewardship_pb2.GetReportRequest:
+            return stewardship_pb2.GetReportRequest(project=project, run=run, index=index)
+
+        return Report(
+            Fetch(self._connection, stub.GetReport, request, f"report of {project}", MAX_REPORT_BYTES).whole()
+        )
 
     def _projects(self, method: Any, request: Callable[..., Any], what: str) -> list[project_pb2.ProjectStatus]:
         """All projects of a list, oldest first."""

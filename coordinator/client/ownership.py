@@ -11,7 +11,6 @@ from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.keys.epochs import approval_parts, sign_new_epoch
 from gemel.common.keys.identity import Identity, SigningPurpose
 from gemel.common.parties import Role
-from gemel.common.pki.members import Members
 from gemel.common.specification import Specification, encoding_digest, load_specification, specification_digest
 from gemel.common.wire.checkpoints import checkpoint_from_wire
 from gemel.coordinator.client.connection import Client
@@ -114,7 +113,7 @@ def _offer_lines(project: str, owner: str, offer: coordination_pb2.HandOver, cal
         remedy = "telephone the owner, and ask Carole's operator"
         raise GemelError(ErrorCode.SIGNATURE, what, where=f"hand-over of {project}", got=got, remedy=remedy)
     lines = [f'{offer.member} hands over the project of {offer.former} with the reason: "{offer.reason}"']
-    if not _is_listed(caller.members, offer.member):
+    if all(member.name != offer.member for member in caller.members):
         return [*lines, f"{offer.member} is no longer a member: only Carole has verified its signature."]
     statement = HandOver(project, offer.former, offer.successor, seen, offer.reason)
     signer = caller.members.named(offer.member)
@@ -125,10 +124,6 @@ def _offer_lines(project: str, owner: str, offer: coordination_pb2.HandOver, cal
         raise GemelError(ErrorCode.SIGNATURE, what, where=f"hand-over of {project}", got=got, remedy=remedy)
     statement.verify(signer.identity, offer.signature)
     return lines
-
-
-def _is_listed(members: Members, name: str) -> bool:
-    return any(member.name == name for member in members)
 
 
 def _seen(caller: Client) -> Checkpoint:

@@ -1,21 +1,16 @@
-"""Reports on disclosure risk as steward and coordinator fetch them, and what the commands of both make of one."""
+"""What the commands of steward and coordinator make of a report on disclosure risk."""
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from gemel.common.documents.assessment_document import AssessmentDocument
 from gemel.common.language import LanguageCode
 from gemel.common.language.message_words import listed
-from gemel.common.rpc.client import Connection
-from gemel.common.rpc.transfer import Fetch
+from gemel.coordinator.client.coordinator_client import Report
 from gemel.coordinator.client.terminal import console
 from gemel.coordinator.reports.disclosure import write_risk_report
-from gemel.protos.linkage.v1 import stewardship_pb2, stewardship_pb2_grpc
 
 
 def verdict_lines(document: Mapping[str, Any]) -> Iterator[str]:
@@ -51,29 +46,6 @@ def _changes(protection: Mapping[str, Any]) -> str:
 
 def _number(value: float | None) -> str:
     return "could not be computed" if value is None else f"{value:.3g}"
-
-
-MAX_REPORT_BYTES = 64 << 20
-
-
-@dataclass(frozen=True)
-class Report:
-    text: bytes
-    sha256: bytes
-
-    @property
-    def document(self) -> dict[str, Any]:
-        return AssessmentDocument.read(self.text, "assessment", MAX_REPORT_BYTES).plain()
-
-
-def fetch_report(connection: Connection, project: str, run: str) -> Report:
-    stub = connection.stub(stewardship_pb2_grpc.StewardshipStub)
-
-    def request(index: int) -> stewardship_pb2.GetReportRequest:
-        return stewardship_pb2.GetReportRequest(project=project, run=run, index=index)
-
-    text = Fetch(connection, stub.GetReport, request, f"report of {project}", MAX_REPORT_BYTES).whole()
-    return Report(text, hashlib.sha256(text).digest())
 
 
 def show_report(report: Report, out: Path, language: LanguageCode) -> None:

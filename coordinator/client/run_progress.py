@@ -158,7 +158,8 @@ def carry_through(coordinator: Coordinator, spec: Specification, text: str) -> i
             "Waiting for the custodians: `gemel alice approve`, `gemel bob approve`. Ctrl-C ends the waiting."
         )
     status = _awaited(coordinator, name, lambda status: status.state not in _BEFORE_RUN)
-    if status.state == project_pb2.PROJECT_STATE_CONTRIBUTED and _needs_run(status.run):
+    needs_run = not status.run.run or status.run.state == project_pb2.RUN_STATE_FAILED
+    if status.state == project_pb2.PROJECT_STATE_CONTRIBUTED and needs_run:
         console.print(f"Run {coordinator.start(name).run} is queued.", highlight=False)
         status = coordinator.get(name)[0]
     if status.state == project_pb2.PROJECT_STATE_CONTRIBUTED:
@@ -191,10 +192,6 @@ def _there(coordinator: Coordinator, name: str, text: str, digest: bytes) -> pro
         remedy = "propose this one by `gemel project amend`, or give it another name"
         raise GemelError(ErrorCode.EXISTS, what, where=f"project {name}", got=got, remedy=remedy)
     return status
-
-
-def _needs_run(run: project_pb2.RunStatus) -> bool:
-    return not run.run or run.state == project_pb2.RUN_STATE_FAILED
 
 
 def _awaited(

@@ -192,10 +192,11 @@ def show_projects(projects: Iterable[project_pb2.ProjectStatus]) -> None:
     table = FittingTable("project, owner", "state", "alice", "bob", "run", "error", header_style="bold")
     waits: list[str] = []
     for status in projects:
-        waits += [*condition_lines(status), *_signing(status), *_transferred(status), *_former(status)]
+        waits += [*condition_lines(status), *_notes(status)]
         sides = {side.side: side for side in status.sides}
         table.add_row(
-            f"{status.project}\n{_owner(status)}",
+            f"{status.project}\nof {status.owner}"
+            + (f", handed over to {status.successor}" if status.successor else ""),
             _state(status),
             *(_progress(sides.get(side)) for side in (project_pb2.SIDE_ALICE, project_pb2.SIDE_BOB)),
             escape(_run(status)),
@@ -205,20 +206,19 @@ def show_projects(projects: Iterable[project_pb2.ProjectStatus]) -> None:
     show_notes(waits)
 
 
-def _signing(status: project_pb2.ProjectStatus) -> list[str]:
-    """Who has signed the release of a held result, and who is awaited, where more than one must."""
-    if status.state != project_pb2.PROJECT_STATE_HELD or status.signatures < 2:
-        return []
-    missing = status.signatures - len(status.signed)
-    signed = f"{listed(status.signed)} has signed" if status.signed else "no steward has signed"
-    awaited = listed(status.signers) if status.signers else "a steward who is not yet a member"
-    return [f"{status.project}: {signed} the release of the held result; it awaits {missing} more of {awaited}"]
-
-
-def _transferred(status: project_pb2.ProjectStatus) -> list[str]:
-    if status.state != project_pb2.PROJECT_STATE_RELEASED:
-        return []
-    return [f"{status.project}: {transfer_words(transfer)}" for transfer in status.transfers]
+def _notes(status: project_pb2.ProjectStatus) -> Iterator[str]:
+    """Who signs the release of a held result where more than one must, what was transferred, and former projects."""
+    if status.state == project_pb2.PROJECT_STATE_HELD and status.signatures >= 2:
+        missing = status.signatures - len(status.signed)
+        signed = f"{listed(status.signed)} has signed" if status.signed else "no steward has signed"
+        awaited = listed(status.signers) if status.signers else "a steward who is not yet a member"
+        yield f"{status.project}: {signed} the release of the held result; it awaits {missing} more of {awaited}"
+    if status.state == project_pb2.PROJECT_STATE_RELEASED:
+        yield from (f"{status.project}: {transfer_words(transfer)}" for transfer in status.transfers)
+    if n := status.former_projects:
+        projects = "one other project" if n == 1 else f"{n} other projects"
+        links = f"with {status.former_links:,} links"
+        yield f"{status.project}: in a year {projects} of these custodians released, {links}"
 
 
 def transfer_words(transfer: project_pb2.GrantedTransfer) -> str:
@@ -226,19 +226,6 @@ def transfer_words(transfer: project_pb2.GrantedTransfer) -> str:
     if transfer.received:
         return f"{recipient} has received columns of {sender}"
     return f"{sender} has sent columns to {recipient}" if transfer.sent else f"{sender} has yet to send to {recipient}"
-
-
-def _former(status: project_pb2.ProjectStatus) -> list[str]:
-    if not status.former_projects:
-        return []
-    n = status.former_projects
-    projects = "one other project" if n == 1 else f"{n} other projects"
-    return [f"{status.project}: in a year {projects} of these custodians released, with {status.former_links:,} links"]
-
-
-def _owner(status: project_pb2.ProjectStatus) -> str:
-    owner = f"of {status.owner}"
-    return f"{owner}, handed over to {status.successor}" if status.successor else owner
 
 
 def _state(status: project_pb2.ProjectStatus) -> str:

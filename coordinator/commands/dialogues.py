@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.language import LanguageCode
 from gemel.common.parties import Role
 from gemel.common.terminal.output import print_json
@@ -51,6 +52,17 @@ def show(
     show_endings(certificates)
 
 
+def confirm(question: str, *, unless: bool) -> None:
+    """Ask before something is done, and end the command if that is not wanted."""
+    if not unless:
+        typer.confirm(question, abort=True)
+
+
+def refuse_existing(out: Path, force: bool) -> None:
+    if out.exists() and not force:
+        raise GemelError(ErrorCode.EXISTS, "the file exists", where=str(out), remedy="choose another, or use --force")
+
+
 def hand_over(
     config: Path,
     role: Role,
@@ -86,8 +98,7 @@ def decide_restored(
         runs = found.memory.released(project)
         for line in restored_lines(restored, released_lines(runs)):
             console.print(line, highlight=False, markup=False)
-        if not yes and not dry_run:
-            word = "Refuse" if refuse else "Accept"
-            typer.confirm(f"{word} the restored log for {project} on behalf of the {role}?", abort=True)
+        word = "Refuse" if refuse else "Accept"
+        confirm(f"{word} the restored log for {project} on behalf of the {role}?", unless=yes or dry_run)
         status = found.log.decide(project, restored, runs, accept=not refuse, reason=reason)
     console.print(decided_line(project, list(status.restore_awaits), accepted=not refuse), highlight=False)

@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-from gemel.common.errors import ErrorCode, GemelError, parameter
+from gemel.common.errors import parameter
+from gemel.coordinator.commands.dialogues import refuse_existing
 
 
 def command(
@@ -47,8 +48,7 @@ def command(
     kept = {"none": (), "alice": ("alice",), "bob": ("bob",), "both": ("alice", "bob")}.get(unlinked)
     if kept is None:
         raise parameter("--unlinked", "must be none, alice, bob or both", unlinked[:40])
-    if out.exists() and not force:
-        raise GemelError(ErrorCode.EXISTS, "the file exists", where=str(out), remedy="choose another, or use --force")
+    refuse_existing(out, force)
     given = {
         "alice": (alice, alice_file, alice_identifier, alice_variables),
         "bob": (bob, bob_file, bob_identifier, bob_variables),

@@ -22,6 +22,7 @@ from gemel.coordinator.commands.dialogues import (
     RefuseRestored,
     RiskFolder,
     Yes,
+    confirm,
     show,
 )
 
@@ -174,8 +175,9 @@ def new_epoch(
         found, text = coordinator.get(project)
         encoding = encoding_digest(load_specification(text, f"{project} at Carole"))
         epoch = found.epoch + 1
-        if not yes and not dry_run:
-            typer.confirm(f"Open epoch {epoch} of {project}, and erase all that was made in {found.epoch}?", abort=True)
+        confirm(
+            f"Open epoch {epoch} of {project}, and erase all that was made in {found.epoch}?", unless=yes or dry_run
+        )
         show([coordinator.open_epoch(project, epoch, encoding, reason)], as_json)
     console.print("Next: each custodian's operator runs `gemel alice approve` (or bob), which shows your reason.")
 
@@ -194,8 +196,7 @@ def hand_over(
 
     Another offer takes the place of this one; one to yourself withdraws it.
     """
-    if not yes and not dry_run:
-        typer.confirm(f"Offer {project} to {successor}?", abort=True)
+    confirm(f"Offer {project} to {successor}?", unless=yes or dry_run)
     dialogues.hand_over(config, Role.COORDINATOR, project, successor, reason, dry_run=dry_run, as_json=as_json)
 
 
@@ -218,8 +219,7 @@ def take_over(
         console.print(f"Taking over {project}, and consenting to specification {taken.digest.hex()}", highlight=False)
         for sentence in taken.sentences:
             console.print(sentence, highlight=False, markup=False)
-        if not yes and not dry_run:
-            typer.confirm(f"Take {project} over?", abort=True)
+        confirm(f"Take {project} over?", unless=yes or dry_run)
         show([take_project(found, taken)], as_json)
 
 
@@ -349,12 +349,10 @@ def erase(
     Of what was released, the counts of its tables stay with Carole for the days that the specification gives them
     (retention.releases_days): she compares later releases with them.
     """
-    if not yes and not dry_run:
-        typer.confirm(
-            f"Erase all that Carole holds of {project}, but the counts of tables that were released? This cannot be"
-            " undone",
-            abort=True,
-        )
+    confirm(
+        f"Erase all that Carole holds of {project}, but the counts of tables that were released? This cannot be undone",
+        unless=yes or dry_run,
+    )
     with _coordinator(config, checked=False, dry_run=dry_run) as coordinator:
         if dry_run:  # what would be erased
             show([coordinator.get(project)[0]], as_json=False)

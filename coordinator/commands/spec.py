@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from gemel.common.terminal.output import Json, print_json
+from gemel.coordinator.commands.dialogues import refuse_existing
 
 if TYPE_CHECKING:
     from gemel.common.specification import Specification
@@ -123,8 +124,8 @@ def check(
     )
     from gemel.coordinator.client.terminal import console, show_mode, show_notes
     from gemel.coordinator.estimate.estimate import (
-        CaroleLimits,
         both_files,
+        carole_limits,
         cleaned_columns,
         estimate_of_files,
         estimate_of_size,
@@ -144,7 +145,7 @@ def check(
     show_notes(notes)
     console.print(f"specification digest  {specification_digest(spec).hex()}", highlight=False, soft_wrap=True)
     console.print(f"encoding digest       {encoding_digest(spec).hex()}", highlight=False, soft_wrap=True)
-    limits = CaroleLimits(memory, max_upload, max_rows)
+    limits = carole_limits(memory, max_upload, max_rows)
     estimate = None
     if alice is not None or bob is not None:
         columns = cleaned_columns(spec, both_files(alice, bob, encoding, separator))
@@ -203,15 +204,14 @@ def draft(
     Status 1 if the custodians' own leakage gates would refuse every draft that was tried, or one of Carole's limits is
     exceeded; the last words say why.
     """
-    from gemel.common.errors import ErrorCode, GemelError
     from gemel.common.specification.model.leakage import LeakageSpec
     from gemel.coordinator.client.terminal import console
     from gemel.coordinator.draft.specification_draft import draft as propose
     from gemel.coordinator.draft.specification_draft import drafted_mode
     from gemel.coordinator.draft.specification_text import dump_specification
     from gemel.coordinator.estimate.estimate import (
-        CaroleLimits,
         both_files,
+        carole_limits,
         cleaned_columns,
         estimate_of_files,
         show_estimate,
@@ -220,10 +220,8 @@ def draft(
     from gemel.custodian.leakage.leakage_assessment import assess
 
     truth = Truth.of_options(truth_alice, truth_bob)
-    if out.exists() and not force:
-        raise GemelError(ErrorCode.EXISTS, "the file exists", where=str(out), remedy="choose another, or use --force")
-    limits = CaroleLimits(memory, max_upload, max_rows)
-    limits.configuration()
+    refuse_existing(out, force)
+    limits = carole_limits(memory, max_upload, max_rows)
     chosen = drafted_mode(mode, "--mode")
     frames = both_files(alice, bob, encoding, separator)
     left, right = (frame.drop(ignore or [], strict=False) for frame in frames)

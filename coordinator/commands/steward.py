@@ -20,6 +20,7 @@ from gemel.coordinator.commands.dialogues import (
     RefuseRestored,
     RiskFolder,
     Yes,
+    confirm,
     show,
 )
 
@@ -119,8 +120,7 @@ def hand_over(
     as_json: Json = False,
 ) -> None:
     """Hand over a project whose owner is no longer a member, to another coordinator, which then takes it over."""
-    if not yes and not dry_run:
-        typer.confirm(f"Hand {project} of {former} over to {successor}?", abort=True)
+    confirm(f"Hand {project} of {former} over to {successor}?", unless=yes or dry_run)
     dialogues.hand_over(
         config, Role.STEWARD, project, successor, reason, former=former, dry_run=dry_run, as_json=as_json
     )
@@ -170,6 +170,5 @@ def _decide(project: str, reason: str, config: Path, yes: bool, dry_run: bool, a
         for line in verdict_lines(report.document):
             console.print(line, highlight=False)
         word = "Release against the policy" if release else "Refuse"
-        if not yes:
-            typer.confirm(f"{word}: {project}, run {run}?", abort=True)
+        confirm(f"{word}: {project}, run {run}?", unless=yes)
         show([connected.decide(project, run, report.sha256, release=release, reason=reason)], as_json)

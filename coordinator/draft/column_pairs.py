@@ -97,10 +97,6 @@ class Composed:
     meaning: str
     text: pl.Series
 
-    @property
-    def label(self) -> str:
-        return " + ".join(self.columns)
-
 
 def dates_in_parts(texts: Mapping[str, pl.Series | None]) -> list[Composed]:
     """The dates whose year, month and day are columns of their own, by the columns' names and checked by their values.

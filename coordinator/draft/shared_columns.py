@@ -2,10 +2,10 @@
 
 Everything that leaves this module is a kind, a share or a count. No value does.
 
-What a column's name means stands in a table, in English, German, French, Spanish, Italian and Dutch. Names are compared
-without case, accents, blanks and punctuation: ``Prénom``, ``PRENOM`` and ``pre_nom`` are one. A name that means
-different things in two of these languages is left out, or listed where it is the commoner; content decides in the end,
-and the draft states every pairing of columns with different names.
+What a column's name means stands in ``column_words.yaml``, in English, German, French, Spanish, Italian and Dutch.
+Names are compared without case, accents, blanks and punctuation: ``Prénom``, ``PRENOM`` and ``pre_nom`` are one. A name
+that means different things in two of these languages is left out, or listed where it is the commoner; content decides
+in the end, and the draft states every pairing of columns with different names.
 """
 
 from __future__ import annotations
@@ -15,8 +15,10 @@ import unicodedata
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
+from importlib.resources import files
 
 import polars as pl
+import yaml
 
 from gemel.common.specification import KINDS
 from gemel.common.specification.model.defaults import DateOrder, Kind
@@ -26,54 +28,20 @@ _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _WORD = re.compile(r"[^\W_]+")
 
 
-def _words(text: str) -> frozenset[str]:
-    return frozenset(text.split())
+_TABLES: dict[str, dict[str, str]] = yaml.safe_load(files(__package__).joinpath("column_words.yaml").read_text("utf-8"))
 
 
-MEANINGS: dict[str, frozenset[str]] = {
-    meaning: _words(names)
-    for meaning, names in {
-        "given_name": "givenname firstname forename fname gname christianname given first vorname vornamen rufname"
-        " prenom prenoms nombre nombres nombredepila nome primonome voornaam voornamen roepnaam",
-        "surname": "surname lastname familyname lname sname last family nachname familienname zuname nom nomdefamille"
-        " apellido apellidos primerapellido cognome achternaam familienaam geslachtsnaam",
-        "middle_name": "middlename secondname middle mname middleinitial zweitname zweitervorname deuxiemeprenom"
-        " segundonombre secondonome tweedenaam tweedevoornaam",
-        "maiden_name": "maidenname birthname maiden geburtsname nomdenaissance nomnaissance nomdejeunefille"
-        " segundoapellido cognomedanubile meisjesnaam",
-        "full_name": "fullname name completename personname vollername namevollstaendig nomcomplet nometprenom"
-        " nomprenom nombrecompleto nombreyapellidos nomecompleto nomecognome volledigenaam naam",
-        "birth_date": "dob dateofbirth birthdate birthday datebirth borndate bday born bdate geburtsdatum gebdatum"
-        " gebdat geburtstag geborenam datedenaissance datenaissance ddn fechadenacimiento fechanacimiento fechanac"
-        " datadinascita datanascita geboortedatum gebdatumpatient",
-        "birth_year": "yob yearborn jahrgang",
-        "postcode": "postcode postalcode zip zipcode plz postleitzahl codepostal codigopostal cap codicepostale"
-        " codiceavviamento postalecode pcode",
-        "sex": "sex gender geschlecht sexe sexo genero genre sesso genere geslacht",
-        "city": "city town suburb place locality municipality ort wohnort stadt gemeinde ville commune localite ciudad"
-        " localidad poblacion municipio citta comune localita plaats woonplaats stad",
-        "street": "street streetname road strasse strassenname rue calle via straat straatnaam",
-        "house_number": "housenumber streetnumber houseno streetno hausnummer hausnr numerorue numerodevoie numerocasa"
-        " numerocivico civico huisnummer huisnr",
-        "address": "address addr streetaddress addressline address1 addressline1 adresse anschrift direccion domicilio"
-        " indirizzo adres",
-        "phone": "phone telephone tel phonenumber mobile telefon telefonnummer telefonnr handy telefono"
-        " telephoneportable movil cellulare telefoon telefoonnummer",
-        "email": "email mail emailaddress emailadresse courriel correo correoelectronico posta postaelettronica"
-        " emailadres",
-        "region": "region state province county bundesland kanton departement provincia comunidad regione provincie",
-    }.items()
-}
+def _words(table: str) -> dict[str, frozenset[str]]:
+    return {name: frozenset(words.split()) for name, words in _TABLES[table].items()}
+
+
+MEANINGS = _words("meanings")
 """Names of columns, bare, by what they mean."""
-
-PARTS: dict[str, frozenset[str]] = {
-    "year": _words("year yr yyyy yy y jahr j annee an ano anyo anno jaar"),
-    "month": _words("month mon mth mm m monat mois mes mese maand"),
-    "day": _words("day dd d tag t jour dia giorno dag"),
-}
+PARTS = _words("parts")
 """Words for the parts of a date, by the part."""
-_BIRTH = _words("birth born dob b birthdate dateofbirth geburt geburts geb naissance nacimiento nac nascita geboorte")
-_FILLERS = _words("of de del della di da der des van d la le il el")
+_HINTS = _words("hints")
+"""Words in a column's name, in the order in which they are tried."""
+_OTHER = _words("words")
 _LONG = 3
 """Letters of a part of a date that may be joined to another word: ``Geburtsjahr``, ``birthyear``."""
 
@@ -107,7 +75,7 @@ def part_of_date(column: str) -> tuple[str, str] | None:
 
     The date is named by the rest of the name, ``birth`` in every language, or nothing.
     """
-    words = [word for word in map(without_accents, words_of(column)) if word not in _FILLERS or len(word) == 1]
+    words = [word for word in map(without_accents, words_of(column)) if word not in _OTHER["fillers"] or len(word) == 1]
     for part, names in PARTS.items():
         for place in (len(words) - 1, 0):
             if words and words[place] in names:
@@ -125,9 +93,9 @@ def part_of_date(column: str) -> tuple[str, str] | None:
 
 
 def _date_named(words: list[str]) -> str:
-    rest = [word for word in words if word not in _FILLERS and word != "date"]
+    rest = [word for word in words if word not in _OTHER["fillers"] and word != "date"]
     stem = "".join(rest)
-    return "birth" if stem in _BIRTH or stem.removesuffix("s") in _BIRTH else "_".join(rest)
+    return "birth" if stem in _OTHER["birth"] or stem.removesuffix("s") in _OTHER["birth"] else "_".join(rest)
 
 
 SAMPLE = 4_000
@@ -140,38 +108,6 @@ ORDERS: tuple[DateOrder, ...] = ("ymd", "dmy", "mdy")
 
 _CODES_MISSING = frozenset(folded(code) for code in KINDS["name"].missing) | {"", "na", "nan", "null", "none"}
 
-
-# Words in a column's name, in the order in which they are tried.
-_HINTS: tuple[tuple[str, frozenset[str]], ...] = (
-    ("own", _words("created updated modified inserted timestamp loaded exported")),
-    (
-        "shared_number",
-        _words(
-            "ssn soc social nhs medicare national insurance passport licence license tax mbi chi cpr insee bsn nino tin"
-        ),
-    ),
-    ("date", _words("date dob birth born birthdate birthday birthdt geburtsdatum naissance")),
-    ("code", _words("postcode zip zipcode postal plz pcode phone telephone tel mobile fax phonenumber")),
-    (
-        "text",
-        _words(
-            "address addr street road suburb city town village place locality county district municipality company"
-            " employer organisation organization email mail comment title birthplace line"
-        ),
-    ),
-    (
-        "name",
-        _words(
-            "name surname forename given first last family middle maiden firstname lastname gname fname lname sname"
-            " vorname nachname nom prenom initial initials fullname"
-        ),
-    ),
-)
-_OWN_NUMBERS = frozenset(
-    {"id", "ids", "rec", "record", "recid", "row", "index", "key", "uuid", "guid", "pk", "identifier", "pid"}
-)
-_NUMBERED = _words("number no nr num nummer numero count age weight height")
-_NUMBER_WORDS = _words("number no nr num nummer numero id")
 _BY_MEANING = {
     **dict.fromkeys(("given_name", "surname", "middle_name", "maiden_name", "full_name"), "name"),
     **dict.fromkeys(("address", "street", "city", "email"), "text"),
@@ -215,27 +151,27 @@ class Shape:
 def is_own_number(column: str) -> bool:
     """Whether a column's name is that of a file's own numbering (and not of a number that a person carries)."""
     words = words_of(column)
-    return hint_of(column) != "shared_number" and bool(_OWN_NUMBERS & {*words, bare(column)} or words[-1:] == ["id"])
+    return hint_of(column) != "shared_number" and bool(
+        _OTHER["own_numbers"] & {*words, bare(column)} or words[-1:] == ["id"]
+    )
 
 
 def is_number(column: str) -> bool:
     words = [without_accents(word) for word in words_of(column)]
-    return bool(words) and (
-        words[0] in _NUMBER_WORDS or words[-1] in _NUMBER_WORDS or words[-1].endswith(("nummer", "number", "nr"))
-    )
+    ends = {*words[:1], *words[-1:]}
+    return bool(ends & _OTHER["number_words"]) or "".join(words[-1:]).endswith(("nummer", "number", "nr"))
 
 
 def hint_of(column: str) -> str:
     words = set(words_of(column)) | {bare(column)}
-    hints = dict(_HINTS)
-    if words & hints["shared_number"]:
+    if words & _HINTS["shared_number"]:
         return "shared_number"
     if meant := _BY_MEANING.get(meaning_of(column)):
         return meant
     # A street number is a number, and a date of birth no date for its place.
-    if words & _NUMBERED and not words & {"phone", "telephone", "mobile"}:
+    if words & _OTHER["numbered"] and not words & {"phone", "telephone", "mobile"}:
         return "number"
-    return next((hint for hint, known in _HINTS if words & known), "")
+    return next((hint for hint, known in _HINTS.items() if words & known), "")
 
 
 def text_of(column: pl.Series) -> pl.Series | None:

@@ -30,46 +30,38 @@ from gemel.records.registry import file_source, read_source
 SHORTER = "use shorter signatures (`bits`), fewer rules or fewer fields"
 
 
-@dataclass(frozen=True)
-class CaroleLimits:
-    """The limits of Carole's configuration that concern a specification: sizes as she writes them."""
-
-    memory: str = LimitsConfiguration.model_fields["memory"].default
-    max_upload: str = LimitsConfiguration.model_fields["max_upload"].default
-    max_rows: int = LimitsConfiguration.model_fields["max_rows"].default
-
-    def configuration(self) -> LimitsConfiguration:
-        """The limits as Carole reads them; PARAMETER for one that she would not take."""
-        try:
-            return LimitsConfiguration(memory=self.memory, max_upload=self.max_upload, max_rows=self.max_rows)
-        except ValidationError as error:
-            key = str(error.errors()[0]["loc"][0])
-            what = "this is no limit of Carole's"
-            remedy = "write sizes as 512MiB or 3GiB, and at least one row"
-            raise parameter(f"--{key.replace('_', '-')}", what, str(getattr(self, key))[:40], remedy) from None
+def carole_limits(memory: str, max_upload: str, max_rows: int) -> LimitsConfiguration:
+    """The limits of Carole's configuration that concern a specification; PARAMETER for one that she would not take."""
+    given = {"memory": memory, "max_upload": max_upload, "max_rows": max_rows}
+    try:
+        return LimitsConfiguration.model_validate(given)
+    except ValidationError as error:
+        key = str(error.errors()[0]["loc"][0])
+        what = "this is no limit of Carole's"
+        remedy = "write sizes as 512MiB or 3GiB, and at least one row"
+        raise parameter(f"--{key.replace('_', '-')}", what, str(given[key])[:40], remedy) from None
 
 
 def exceeded(
-    custodians: Sequence[CustodianCost], linkage: LinkageCost, spec: Specification, limits: CaroleLimits
+    custodians: Sequence[CustodianCost], linkage: LinkageCost, spec: Specification, limits: LimitsConfiguration
 ) -> Iterator[GemelError]:
     """An error for each limit that the estimate is above."""
-    granted = limits.configuration()
     for each in custodians:
         where = f"{each.side}'s contribution"
         rows = max(each.records, *each.layout.rule_rows.values())
-        if rows > granted.max_rows:
-            what = f"Carole takes at most {granted.max_rows:,} rows of a file, and refuses it after it was signed"
+        if rows > limits.max_rows:
+            what = f"Carole takes at most {limits.max_rows:,} rows of a file, and refuses it after it was signed"
             remedy = f"have her raise limits.max_rows to {rows} or more, or link parts of the files"
             yield GemelError(ErrorCode.UPLOAD_LIMIT, what, where=where, got=f"{rows:,} rows", remedy=remedy)
-        if each.upload > granted.max_upload_bytes:
-            what = f"Carole takes at most {mebibytes(granted.max_upload_bytes)}, and refuses it after it was signed"
+        if each.upload > limits.max_upload_bytes:
+            what = f"Carole takes at most {mebibytes(limits.max_upload_bytes)}, and refuses it after it was signed"
             got = f"{'' if each.counted else 'up to '}{mebibytes(each.upload)}"
             remedy = f"have her raise limits.max_upload to {_raised(each.upload)}, or {SHORTER}"
             yield GemelError(ErrorCode.UPLOAD_LIMIT, what, where=where, got=got, remedy=remedy)
-    if linkage.minimum > granted.worker_bytes:
+    if linkage.minimum > limits.worker_bytes:
         yield GemelError(
             ErrorCode.MEMORY,
-            f"Carole grants a run {mebibytes(granted.worker_bytes)}",
+            f"Carole grants a run {mebibytes(limits.worker_bytes)}",
             where="the linkage",
             got=f"a need of {mebibytes(linkage.minimum)}",
             remedy=f"have her raise limits.memory to {_raised(linkage.minimum)}, or {SHORTER}"
@@ -180,7 +172,7 @@ class Estimate:
         }
 
 
-def estimate_of_size(spec: Specification, rows: int, limits: CaroleLimits) -> Estimate:
+def estimate_of_size(spec: Specification, rows: int, limits: LimitsConfiguration) -> Estimate:
     """For any two files of so many records: upper bounds."""
     counts, tokens = bounded_counts(rows, spec), typical_tokens(spec)
     custodians = tuple(custodian_cost(counts, tokens, spec, side) for side in Side)
@@ -188,7 +180,7 @@ def estimate_of_size(spec: Specification, rows: int, limits: CaroleLimits) -> Es
 
 
 def estimate_of_files(
-    spec: Specification, files: Mapping[Side, Columns], limits: CaroleLimits, rows: int = 0, seed: int = 1
+    spec: Specification, files: Mapping[Side, Columns], limits: LimitsConfiguration, rows: int = 0, seed: int = 1
 ) -> Estimate:
     """For two files of cleaned values, or for files that grow to `rows` records, of which they are samples.
 
@@ -215,7 +207,10 @@ def estimate_of_files(
 
 
 def _estimate(
-    spec: Specification, custodians: tuple[CustodianCost, ...], rules: tuple[RulePairs, ...], limits: CaroleLimits
+    spec: Specification,
+    custodians: tuple[CustodianCost, ...],
+    rules: tuple[RulePairs, ...],
+    limits: LimitsConfiguration,
 ) -> Estimate:
     linkage = linkage_cost(custodians, spec, rules)
     return Estimate(spec, custodians, linkage, tuple(exceeded(custodians, linkage, spec, limits)))

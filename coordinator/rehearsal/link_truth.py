@@ -50,8 +50,8 @@ def evaluate(links: pl.DataFrame, pairs: pl.DataFrame, alice: pl.DataFrame, bob:
         "candidate_recall": float(found.sum() / n_matches) if n_matches else None,
     }
     if pairs.height:
-        best = best_threshold(probability, found, n_matches)
-        evaluation["at_best"] = {"threshold": best.threshold, **_rates(best.quality)}
+        threshold, best = best_threshold(probability, found, n_matches)
+        evaluation["at_best"] = {"threshold": threshold, **_rates(best)}
     # Pairs below the floor were not scored one by one; together they are one last class.
     curve = expected_precision_recall(probability, found, n_matches, alice.height * bob.height - pairs.height)
     calibrated = calibration(probability, found)
@@ -80,22 +80,13 @@ def summary(evaluation: EvaluationDocument) -> str:
 
 def _numbered(alice: pl.DataFrame, bob: pl.DataFrame) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Persons as numbers, the same in both files; a row without a person matches no one."""
-    persons = pl.concat([alice["person"], bob["person"]]).unique().drop_nulls()
-    numbers = pl.DataFrame({"person": persons, "number": np.arange(len(persons), dtype=np.int64)})
-
-    def of(table: pl.DataFrame) -> NDArray[np.int64]:
-        joined = table.join(numbers, on="person", how="left", maintain_order="left")
-        return joined["number"].fill_null(UNKNOWN).to_numpy()
-
-    return of(alice), of(bob)
+    persons = pl.concat([alice["person"], bob["person"]]).rank("dense").cast(pl.Int64).fill_null(UNKNOWN).to_numpy()
+    return persons[: alice.height], persons[alice.height :]
 
 
 def _rows(identifiers: pl.Series, table: pl.DataFrame) -> NDArray[np.int64]:
-    places = table.select("identifier").with_row_index("place")
-    selected = (
-        identifiers.rename("identifier").to_frame().join(places, on="identifier", how="left", maintain_order="left")
-    )
-    return selected["place"].to_numpy().astype(np.int64)
+    places = pl.Series(np.arange(table.height))
+    return identifiers.replace_strict(table["identifier"], places, return_dtype=pl.Int64).to_numpy()
 
 
 def _thinned(**columns: NDArray[np.float64]) -> dict[str, list[float]]:

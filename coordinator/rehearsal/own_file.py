@@ -18,9 +18,9 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from gemel.carole.engine import Resources
+from gemel.carole.engine import Linkage, Resources
 from gemel.carole.engine.documents.run_documents import findings
-from gemel.carole.engine.linkage.linking import Deduplication, deduplicate
+from gemel.carole.engine.linkage.linking import deduplicate
 from gemel.carole.engine.run.specified import plan_of
 from gemel.common.documents.model_document import StatisticsDocument
 from gemel.common.keys.derivation import Seed
@@ -53,9 +53,9 @@ def own_duplicates(
     made = encode_records(read.cleaned.columns, spec, Seed.generate(), 1, threads=resources.threads)
     plan = plan_of(spec)
     seconds = {"read": time.perf_counter() - started}
-    found = deduplicate(made.sets[0], plan, resources, progress)
-    statistics = findings(found.linkage, plan, resources, seconds)
-    return OwnDuplicates(_persons(found, read.identifiers, made.order), found.person.size, statistics)
+    linkage, person = deduplicate(made.sets[0], plan, resources, progress)
+    statistics = findings(linkage, plan, resources, seconds)
+    return OwnDuplicates(_persons(linkage, person, read.identifiers, made.order), person.size, statistics)
 
 
 def at_home(spec: Specification) -> Specification:
@@ -66,17 +66,19 @@ def at_home(spec: Specification) -> Specification:
     return Specification.model_validate(data)
 
 
-def _persons(found: Deduplication, identifiers: pl.Series, order: NDArray[np.int64]) -> pl.DataFrame:
+def _persons(
+    linkage: Linkage, person: NDArray[np.int64], identifiers: pl.Series, order: NDArray[np.int64]
+) -> pl.DataFrame:
     """The records of people who have several, by their identifiers; rows of the encoding are shuffled."""
-    pairs, links = found.linkage.pairs, found.linkage.links
-    best = np.zeros(found.person.size)
+    pairs, links = linkage.pairs, linkage.links
+    best = np.zeros(person.size)
     for rows in (pairs.row_a, pairs.row_b):
         np.maximum.at(best, rows[links], pairs.link_probability[links])
-    several = np.flatnonzero(np.bincount(found.person, minlength=found.person.size)[found.person] > 1)
+    several = np.flatnonzero(np.bincount(person, minlength=person.size)[person] > 1)
     table = pl.DataFrame(
         {
             "row": order[several],
-            "root": found.person[several],
+            "root": person[several],
             "identifier": identifiers.gather(order[several]),
             "probability": best[several],
         }

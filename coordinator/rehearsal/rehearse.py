@@ -7,7 +7,6 @@ two things differ: one person plays all parties, and the folder with all keys is
 from __future__ import annotations
 
 import json
-import shutil
 import tempfile
 import time
 from collections.abc import Callable, Sequence
@@ -38,7 +37,7 @@ from gemel.coordinator.client.risk_reports import verdict_lines
 from gemel.coordinator.client.run_progress import bars, follow_run, pairs_compared
 from gemel.coordinator.client.steward_client import Steward
 from gemel.coordinator.provisioning import Provisioned, provision
-from gemel.coordinator.rehearsal.narration import Narrator
+from gemel.coordinator.rehearsal.narration import Narrator, show_warnings
 from gemel.coordinator.rehearsal.processes import COMPUTE, ServiceProcess, Services, make_store
 from gemel.custodian.operator.control import Control
 from gemel.protos.linkage.v1 import operator_pb2, project_pb2
@@ -90,12 +89,10 @@ def rehearse(
     known: Sequence[Path] = (),
 ) -> None:
     """Run a whole linkage and give its results to `collect`, while the custodians' folders still exist."""
-    folder = Path(tempfile.mkdtemp(prefix="gemel-rehearsal-"))
-    try:
+    with tempfile.TemporaryDirectory(prefix="gemel-rehearsal-", ignore_cleanup_errors=True) as made:
+        folder = Path(made)
         with Services(folder) as services:
             _Rehearsal(spec, text, sources, narrator, resources, known, folder, services).run(collect)
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
 
 
 @dataclass
@@ -213,7 +210,7 @@ class _Rehearsal:
         assessment = None if self._spec.assessment is None else self._judged(coordinator, made, run.run)
         statistics = coordinator.statistics(project, run.run)
         self._narrator.show(pairs_compared(statistics.linkage))
-        self._narrator.warn(statistics.warnings)
+        show_warnings(statistics.warnings)
         self._narrator.step("release")
         self._wait_until(coordinator, lambda status: all(side.result_acknowledged for side in status.sides))
         self._narrator.show("Both custodians hold their share.")

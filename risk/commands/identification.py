@@ -13,6 +13,7 @@ from gemel.common.errors import parameter
 from gemel.common.terminal.options import EncodingOption, SeparatorOption
 from gemel.common.terminal.output import JsonFile, write_json
 from gemel.risk.commands.option_values import ValuesOption, argument, csv_form, names, option
+from gemel.risk.commands.option_values import listed as listed_values
 
 
 def result_lines(found: Mapping[str, Any]) -> Iterator[str]:
@@ -192,6 +193,7 @@ def identify(
         raise parameter("--models", f"must be one of {', '.join(METHODS)}", models)
     if missing not in ("level", "any"):
         raise parameter("--missing", "must be `level` or `any`", missing)
+    shares = listed_values(swapped, "--swapped", float, "write region=0.2,age=0.1")
     values_as = chosen_values(values)
     csv = csv_form(encoding, separator, records, population, original)
     before = None if original is None else FileOfRecords(original, csv=csv)
@@ -204,7 +206,7 @@ def identify(
         missing_values=[v.strip() for v in missing_values.split(",")],
         weights=weights,
         beside=BesideColumns(names(sensitive), names(ordinal), unit, names(unit_keys), names(numeric), before),
-        perturbation=Perturbation(_rates(swapped), read_theta(theta or [])),
+        perturbation=Perturbation(shares, read_theta(theta or [])),
         max_msu=max_msu,
         models=chosen,
         target=selected,
@@ -220,19 +222,3 @@ def identify(
         typer.echo(line)
     for path in written:
         typer.echo(f"wrote {path}" + (", as confidential as the records" if listed else ""))
-
-
-def _rates(text: str | None) -> dict[str, float]:
-    """``region=0.2,age=0.1`` as a dictionary."""
-    rates = {}
-    for part in (text or "").split(","):
-        name, mark, rate = part.partition("=")
-        if not part.strip():
-            continue
-        try:
-            rates[name.strip()] = float(rate)
-        except ValueError:
-            mark = ""
-        if not mark:
-            raise parameter("--swapped", "must be names and shares", remedy="write region=0.2,age=0.1")
-    return rates

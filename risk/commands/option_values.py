@@ -54,24 +54,26 @@ def whole_numbers(text: str) -> tuple[int, ...]:
     return tuple(int(part) for part in text.split(","))
 
 
-def listed(text: str | None, where: str, read: Callable[[str], Value]) -> dict[str, Value]:
+_FORM = "see --help for its form"
+
+
+def listed(text: str | None, where: str, read: Callable[[str], Value], remedy: str = _FORM) -> dict[str, Value]:
     """``age=0.2,sex=0.1`` as a dictionary."""
-    return pairs(names(text), where, read)
+    return pairs(names(text), where, read, remedy)
 
 
-def pairs(given: list[str] | None, where: str, read: Callable[[str], Value]) -> dict[str, Value]:
+def pairs(given: list[str] | None, where: str, read: Callable[[str], Value], remedy: str = _FORM) -> dict[str, Value]:
     """Each ``NAME=VALUE`` of a list as an entry of a dictionary."""
     found: dict[str, Value] = {}
     for part in given or []:
-        name, mark, value = part.partition("=")
+        name, mark, value = (text.strip() for text in part.partition("="))
+        what = "is given twice" if name in found else "a name, an equals sign and a value of its form are needed"
         try:
-            if not mark or name.strip() in found:
+            if not mark or not name or name in found:
                 raise ValueError
-            found[name.strip()] = read(value.strip())
+            found[name] = read(value)
         except ValueError:
-            raise parameter(
-                where, "must be names and values, each name once", remedy="see --help for its form"
-            ) from None
+            raise parameter(where, what, repr(part), remedy) from None
     return found
 
 

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import product
 from typing import Any, Literal, TypeVar
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from gemel.risk.arrays import Codes, Integers, Mask
+from gemel.risk.arrays import Codes, Integers
 from gemel.risk.models.counts import distinct_rows
+from gemel.risk.models.graphs import members
+from gemel.risk.models.inference import patterns
 
 Missing = Literal["level", "any"]
 Counts = NDArray[np.int64]
@@ -50,11 +53,7 @@ def tally(
 ) -> tuple[Codes, Counts, Integers]:
     """Distinct rows in lexicographic order (missing first), how often each occurs, and the row of each record."""
     first, inverse = distinct_rows(codes + 1, [len(x) + 1 for x in labels])
-    if weights is None:
-        return codes[first], np.bincount(inverse, minlength=len(first)), inverse
-    sums = np.zeros(len(first), dtype=np.int64)
-    np.add.at(sums, inverse, weights)
-    return codes[first], sums, inverse
+    return codes[first], np.bincount(inverse, weights, len(first)).astype(np.int64), inverse
 
 
 Number = TypeVar("Number", np.int64, np.float64)
@@ -73,20 +72,10 @@ def agreeing(requested: Codes, cells: Codes, counts: NDArray[Number], levels: Se
     missing values that is one join: O((n_asked + n_cells) log).
     """
     found = np.zeros(len(requested), dtype=counts.dtype)
-    for mine, own in _patterns(requested):
-        for theirs, others in _patterns(cells):
-            both = np.flatnonzero(mine & theirs)
-            rows = np.concatenate([requested[own][:, both], cells[others][:, both]])
-            first, inverse = distinct_rows(rows, [levels[q] for q in both.tolist()])
-            sums = np.zeros(len(first), dtype=counts.dtype)
-            np.add.at(sums, inverse[len(own) :], counts[others])
-            found[own] += sums[inverse[: len(own)]]
+    for (own, mine), (others, theirs) in product(patterns(requested), patterns(cells)):
+        both = list(members(mine & theirs))
+        rows = np.concatenate([requested[own][:, both], cells[others][:, both]])
+        first, inverse = distinct_rows(rows, [levels[q] for q in both])
+        sums = np.bincount(inverse[len(own) :], counts[others], len(first)).astype(counts.dtype)
+        found[own] += sums[inverse[: len(own)]]
     return found
-
-
-def _patterns(cells: Codes) -> list[tuple[Mask, Integers]]:
-    there = cells >= 0
-    if there.all():
-        return [(np.ones(cells.shape[1], dtype=bool), np.arange(len(cells)))]
-    first, which = distinct_rows(there, [2] * cells.shape[1])
-    return [(there[row], np.flatnonzero(which == k)) for k, row in enumerate(first.tolist())]

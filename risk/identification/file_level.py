@@ -102,33 +102,23 @@ def file_dis(file: KeyFile, level: float = 0.95, weights: Floats | None = None) 
     return _by_company(n1, n2, *sums, typical, level)
 
 
-@dataclass(frozen=True)
-class FileMeasures:
-    """The measures that need no model; those of the population are None where it is not known."""
-
-    dis: Dis
-    pu: float | None = None
-    pu_given_su: float | None = None
-    cm_given_um: float | None = None
-    cm_given_su: float | None = None
-
-
-def file_measures(file: KeyFile, weights: Floats | None = None) -> FileMeasures:
-    """All file measures, DIS by the weights where they are given.
+def population_measures(file: KeyFile) -> dict[str, float]:
+    """The file measures of the population by their names; none where it is not known.
 
     A file without sample uniques has 0 for those that condition on them (T11 chapter 5).
     """
-    estimate = file_dis(file, 0.95, weights)
     F, cells, counts = file.population_sizes, file.population_cells, file.population_counts
     if F is None or cells is None or counts is None:
-        return FileMeasures(estimate)
+        return {}
     whole = counts if file.missing == "level" else agreeing(cells, cells, counts, file.levels)
-    pu = float((counts * (whole == 1)).sum()) / file.population_total
     own = F[file.sizes == 1].astype(float)
-    if not len(own):
-        return FileMeasures(estimate, pu, 0.0, 0.0, 0.0)
-    shares = float((own == 1).mean()), len(own) / float(own.sum()), float((1.0 / own).mean())
-    return FileMeasures(estimate, pu, *shares)
+    some = len(own) > 0
+    return {
+        "Pr(PU)": float((counts * (whole == 1)).sum()) / file.population_total,
+        "Pr(PU | SU)": float((own == 1).mean()) if some else 0.0,
+        "Pr(CM | UM)": len(own) / float(own.sum()) if some else 0.0,
+        "Pr(CM | SU)": float((1.0 / own).mean()) if some else 0.0,
+    }
 
 
 def _expit(x: float) -> float:

@@ -212,9 +212,7 @@ class Units:
             raise parameter("risk", "there must be one probability for each record", str(risk.shape))
         with np.errstate(divide="ignore"):
             logs = np.log1p(-risk)
-        sums = np.zeros(len(self.first))
-        np.add.at(sums, self.of_record, logs)
-        return np.asarray(-np.expm1(sums))
+        return np.asarray(-np.expm1(np.bincount(self.of_record, logs, len(self.first))))
 
     def weights(self, weights: Weights) -> Weights:
         """Units that each stands for, shape (n_units,): the mean weight of its members."""

@@ -135,15 +135,6 @@ def _agree(rows, i, j, below, key):  # type: ignore[no-untyped-def]  # compiled
 
 
 @njit(cache=True, nogil=True)
-def _some(alone, a, b):  # type: ignore[no-untyped-def]  # compiled
-    """Whether a class has a candidate."""
-    for t in range(a, b):  # noqa: SIM110  compiled
-        if alone[t]:
-            return True
-    return False
-
-
-@njit(cache=True, nogil=True)
 def uniques(rows, layout, candidate, levels, highest, part, parts, maximum, held, task, limit):  # type: ignore[no-untyped-def]  # compiled
     """Subsets on which combinations are unique, and not on their parents in the tree.
 
@@ -238,7 +229,7 @@ def uniques(rows, layout, candidate, levels, highest, part, parts, maximum, held
                 tally[v] = 0
                 if depth == 0 and k % parts != part:
                     continue
-                if not _some(alone, a, b):
+                if not alone[a:b].any():  # no candidate
                     continue
                 if class_base + made + 2 > len(starts):
                     starts = _grown(starts, class_base + made + 2)

@@ -26,7 +26,7 @@ import numpy as np
 
 from gemel.common.errors import parameter
 from gemel.risk.arrays import Codes, Floats, Mask
-from gemel.risk.keyvars.partitions import Precision, joins, size
+from gemel.risk.keyvars.partitions import Precision, join, size
 
 MAX_NODES = 100_000
 """n categorisations can have 2^n - 1 harmonisations; of real ones there are few."""
@@ -60,7 +60,7 @@ class HarmonisationGraph:
         present = self._index.get(categorisation)
         if present is not None and present in self.observed:
             return present
-        found = joins(self.nodes, categorisation)
+        found = [join(node, categorisation) for node in self.nodes]
         arrived = [*dict.fromkeys(each for each in [categorisation, *found] if each not in self._index)]
         if len(self.nodes) + len(arrived) > MAX_NODES:
             got, remedy = f"{len(self.observed) + 1} distinct categorisations", "analyse a smaller environment"

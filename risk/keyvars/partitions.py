@@ -3,62 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
-
-import numpy as np
-from numba import njit
-
-from gemel.risk.arrays import Codes
-
-# Many partitions joined with one, compiled. What it means is `partitions.join`.
-
-
-def joined(rows: Sequence[Precision], with_: Partition) -> list[Precision]:
-    """Each of `rows` harmonised with `with_`, in O(rows * k) for k leaves; arbitrary precision gives `with_`."""
-    given = np.array([with_ if row is None else row for row in rows], dtype=np.int32)
-    return [tuple(row) for row in _joins(given, np.array(with_, dtype=np.int32)).tolist()]
-
-
-@njit(cache=True, nogil=True)
-def _joins(rows: Codes, with_: Codes) -> Codes:
-    n, k = rows.shape
-    found = np.empty((n, k), dtype=np.int32)
-    parent = np.empty(k, dtype=np.int32)
-    first = np.empty(k, dtype=np.int32)
-    number = np.empty(k, dtype=np.int32)
-    for i in range(n):
-        for leaf in range(k):
-            parent[leaf] = leaf
-            first[leaf] = -1
-            number[leaf] = -1
-        for leaf in range(k):
-            mine, theirs = rows[i, leaf], with_[leaf]
-            if first[mine] < 0:
-                first[mine] = theirs
-                continue
-            a = first[mine]
-            while parent[a] != a:
-                parent[a] = parent[parent[a]]
-                a = parent[a]
-            b = theirs
-            while parent[b] != b:
-                parent[b] = parent[parent[b]]
-                b = parent[b]
-            if a < b:
-                parent[b] = a
-            else:
-                parent[a] = b
-        blocks = 0
-        for leaf in range(k):
-            a = with_[leaf]
-            while parent[a] != a:
-                a = parent[a]
-            if number[a] < 0:
-                number[a] = blocks
-                blocks += 1
-            found[i, leaf] = number[a]
-    return found
-
+from collections.abc import Iterable
 
 # A partition is written as one number per leaf, the block it is in; blocks are numbered in the order of their first
 # leaves, so that equal partitions are equal tuples. `None` stands for arbitrary precision, which is finer than every
@@ -67,9 +12,6 @@ def _joins(rows: Codes, with_: Codes) -> Codes:
 Partition = tuple[int, ...]
 Precision = Partition | None
 """A partition, or None for arbitrary precision."""
-
-_COMPILED_FROM = 256
-"""From so many joins at once the compiled kernel is worth loading, which takes as long as some ten thousand here."""
 
 
 def canonical(labels: Iterable[int]) -> Partition:
@@ -140,13 +82,6 @@ def join(a: Precision, b: Precision) -> Precision:
         else:
             number.append(number[above])
     return tuple([number[theirs] for theirs in b])
-
-
-def joins(rows: Sequence[Precision], with_: Precision) -> list[Precision]:
-    """Each of `rows` harmonised with one partition: as `join`, compiled where there are many."""
-    if with_ is None or len(rows) < _COMPILED_FROM:
-        return [join(row, with_) for row in rows]
-    return joined(rows, with_)
 
 
 def _root(parent: list[int], node: int) -> int:

@@ -12,7 +12,7 @@ from gemel.risk.models import chain_kernels as kernels
 from gemel.risk.models.chains import Chain
 from gemel.risk.models.graphs import Graph, empty_graph
 from gemel.risk.models.greedy_search import climb
-from gemel.risk.models.result import SearchResult, key_of, make_result, normalised_weights
+from gemel.risk.models.result import SearchResult, key_of, make_result
 from gemel.risk.models.scores import HyperDirichlet
 
 TRACE = 2000
@@ -69,20 +69,16 @@ def anneal(
             model_limit=1024,
         )
         chain.run(moves, trace_every=every, growth=growth)
-        end, _ = climb(scores, chain.best, 10_000)
+        end, _ = climb(scores, chain.best)
         ends[end] = scores.graph(end)
         traces.append(chain.trace)
         tally += chain.ladder.tally[0]
-    log_scores = np.array(list(ends.values()))
     return make_result(
         "simulated annealing",
-        "posterior probabilities among the models that runs ended with",
         scores.counts.names,
         np.array([key_of(graph) for graph in ends]),
-        normalised_weights(log_scores),
-        log_scores,
+        np.array(list(ends.values())),
         visited=len(ends),
         **kernels.moves_made(tally),
         trace=np.array(traces),
-        tables_counted=scores.tables_counted,
     )

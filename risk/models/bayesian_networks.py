@@ -1,4 +1,4 @@
-"""Bayesian networks of categorical variables: sampled, made decomposable."""
+"""Bayesian networks of categorical variables, to draw records from."""
 
 from __future__ import annotations
 
@@ -6,13 +6,9 @@ from collections.abc import Hashable
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from gemel.common.errors import parameter
 from gemel.risk.arrays import Codes, Floats
-from gemel.risk.models.factors import Factor
-from gemel.risk.models.fitted import FittedModel, calibrated
-from gemel.risk.models.graphs import Graph, moralise, triangulated
 
 SUM_TOLERANCE = 1e-4
 
@@ -55,15 +51,6 @@ class BayesianNetwork:
         return tuple(len(names) for names in self.categories)
 
     @property
-    def edges(self) -> tuple[tuple[Hashable, Hashable], ...]:
-        """Pairs (parent, child)."""
-        return tuple((self.names[p], self.names[v]) for v, above in enumerate(self.parents) for p in above)
-
-    @property
-    def parameters(self) -> int:
-        return sum(table.size // table.shape[-1] * (table.shape[-1] - 1) for table in self.tables)
-
-    @property
     def ordering(self) -> tuple[int, ...]:
         """Parents before children; an error if there is a cycle."""
         order: list[int] = []
@@ -73,23 +60,6 @@ class BayesianNetwork:
                 raise parameter("parents", "a Bayesian network must have no cycle")
             order += ready
         return tuple(order)
-
-    def model(self, graph: Graph | None = None) -> FittedModel:
-        """The same distribution as a decomposable model, of a triangulation of the moral graph (minimal by default)."""
-        if graph is None:
-            parents = {name: [self.names[p] for p in self.parents[v]] for v, name in enumerate(self.names)}
-            graph = triangulated(moralise(parents))
-        potentials = [Factor.from_table((*self.parents[v], v), table) for v, table in enumerate(self.tables)]
-        return calibrated(graph, self.levels, potentials)
-
-    def log_probability(self, cells: ArrayLike) -> Floats:
-        """Log joint probability of each given cell, shape (n_cells,)."""
-        codes = np.asarray(cells)
-        result = np.zeros(len(codes))
-        with np.errstate(divide="ignore"):
-            for v, table in enumerate(self.tables):
-                result += np.log(table[tuple(codes[:, w] for w in (*self.parents[v], v))])
-        return result
 
     def sample(self, size: int, rng: np.random.Generator) -> Codes:
         """Independent records, parents drawn before their children, shape (size, n_variables)."""

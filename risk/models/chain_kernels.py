@@ -4,10 +4,6 @@ A move names a node v and one or two others; it changes the edge (v, w) and, for
 nodes are named does not depend on the graph, every intermediate graph must be decomposable, and a double move
 taken backwards is proposed as often as forwards: so the proposal is symmetric and the target is the uniform prior
 over graphs times the marginal likelihood. A move that would leave the decomposable graphs is a rejected step.
-
-Whether a move is legal is decided by one of two methods that give the same answer: a bitwise search of the graph, or
-neutral rotations of a dynamic junction tree. For the at most 62 variables of a machine word the search is the faster
-(`python -m benchmarks models`), so it is the default; its tests hold the two together.
 """
 
 from __future__ import annotations
@@ -18,9 +14,10 @@ from typing import Any, NamedTuple
 from numba import njit
 
 from gemel.risk.arrays import Floats, Integers
-from gemel.risk.models.junction_trees import ADJACENCY, ILLEGAL, apply, is_complete, prepare, separated
+from gemel.risk.models.junction_trees import is_complete, separated
 from gemel.risk.models.scores import is_full, move_score
 
+ILLEGAL = -1
 PROPOSED, ACCEPTED, REFUSED, SWAPS, SWAPPED = range(5)
 HASH, SLOT, MODELS, CLOSED, UNRECORDED, SAMPLES, TRACED = range(7)
 DONE, CACHE_FULL, MODELS_FULL = range(3)
@@ -29,7 +26,7 @@ DONE, CACHE_FULL, MODELS_FULL = range(3)
 class Ladder(NamedTuple):
     """Chains at several inverse temperatures, the cold one first (a single one unless tempered)."""
 
-    trees: Integers  # (rungs, 4, n)
+    graphs: Integers  # (rungs, n): adjacency
     scores: Floats  # (rungs,)
     betas: Floats  # (rungs,)
     tally: Integers  # (rungs, 5): PROPOSED ... SWAPPED
@@ -66,54 +63,50 @@ class Record(NamedTuple):
 
 
 @njit(cache=True, nogil=True)
-def legal_rest(tree, v, w, by_rotation):  # type: ignore[no-untyped-def]  # compiled
-    """The rest of the clique that changing edge (v, w) concerns, or `ILLEGAL`."""
-    if by_rotation:
-        return prepare(tree, v, w)
-    common = tree[ADJACENCY, v] & tree[ADJACENCY, w]
-    if tree[ADJACENCY, v] >> w & 1:
-        return common if is_complete(tree, common) else ILLEGAL
-    return common if separated(tree[ADJACENCY], v, w) else ILLEGAL
+def legal_rest(graph, v, w):  # type: ignore[no-untyped-def]  # compiled
+    """The rest of the clique that changing edge (v, w) concerns, or `ILLEGAL`.
+
+    The change of the score is, for the rest S, that of the clique S + v + w times S over S + v times S + w: added,
+    or, for a deletion, taken away.
+    """
+    common = graph[v] & graph[w]
+    legal = is_complete(graph, common) if graph[v] >> w & 1 else separated(graph, v, w)
+    return common if legal else ILLEGAL
 
 
 @njit(cache=True, nogil=True)
-def change(tree, v, w, by_rotation):  # type: ignore[no-untyped-def]  # compiled
-    """Change an edge just found legal."""
-    if by_rotation:
-        apply(tree, v, w)
-    else:
-        tree[ADJACENCY, v] ^= 1 << w
-        tree[ADJACENCY, w] ^= 1 << v
+def change(graph, v, w):  # type: ignore[no-untyped-def]  # compiled
+    graph[v] ^= 1 << w
+    graph[w] ^= 1 << v
 
 
 @njit(cache=True, nogil=True)
-def _attempt(data, work, tree, v, w, x, beta, log_uniform, by_rotation):  # type: ignore[no-untyped-def]  # compiled
+def _attempt(data, work, graph, v, w, x, beta, log_uniform):  # type: ignore[no-untyped-def]  # compiled
     """One move: (-1, 0) if illegal, (0, 0) if refused, (1, change of score) if made."""
-    rest = legal_rest(tree, v, w, by_rotation)
+    rest = legal_rest(graph, v, w)
     if rest == ILLEGAL:
         return -1, 0.0
     gain = move_score(data, work, rest, v, w)
-    if tree[ADJACENCY, v] >> w & 1:
+    if graph[v] >> w & 1:
         gain = -gain
     if x < 0:
         if log_uniform < beta * gain:
-            change(tree, v, w, by_rotation)
+            change(graph, v, w)
             return 1, gain
         return 0, 0.0
-    change(tree, v, w, by_rotation)
-    rest = legal_rest(tree, v, x, by_rotation)
+    change(graph, v, w)
+    rest = legal_rest(graph, v, x)
     outcome = -1
     if rest != ILLEGAL:
         second = move_score(data, work, rest, v, x)
-        if tree[ADJACENCY, v] >> x & 1:
+        if graph[v] >> x & 1:
             second = -second
         gain += second
         outcome = 0
         if log_uniform < beta * gain:
-            change(tree, v, x, by_rotation)
+            change(graph, v, x)
             return 1, gain
-    legal_rest(tree, v, w, by_rotation)
-    change(tree, v, w, by_rotation)
+    change(graph, v, w)
     return outcome, 0.0
 
 
@@ -126,14 +119,13 @@ def _flip(record, v, w):  # type: ignore[no-untyped-def]  # compiled
 
 
 @njit(cache=True, nogil=True)
-def renew(record, tree):  # type: ignore[no-untyped-def]  # compiled
-    """Set the record's present model from a tree."""
+def renew(record, graph):  # type: ignore[no-untyped-def]  # compiled
+    """Set the record's present model from a graph."""
     record.words[:] = 0
     record.state[HASH] = 0
-    n = tree.shape[1]
-    for v in range(n):
+    for v in range(len(graph)):
         for w in range(v):
-            if tree[ADJACENCY, v] >> w & 1:
+            if graph[v] >> w & 1:
                 _flip(record, v, w)
     record.state[SLOT] = -1
 
@@ -204,21 +196,16 @@ def _swap(ladder, lower, log_uniform):  # type: ignore[no-untyped-def]  # compil
     gain = (ladder.betas[lower] - ladder.betas[upper]) * (ladder.scores[upper] - ladder.scores[lower])
     if log_uniform >= gain:
         return False
-    for row in range(ladder.trees.shape[1]):
-        for v in range(ladder.trees.shape[2]):
-            held = ladder.trees[lower, row, v]
-            ladder.trees[lower, row, v] = ladder.trees[upper, row, v]
-            ladder.trees[upper, row, v] = held
-    score = ladder.scores[lower]
-    ladder.scores[lower] = ladder.scores[upper]
-    ladder.scores[upper] = score
+    for v in range(ladder.graphs.shape[1]):
+        ladder.graphs[lower, v], ladder.graphs[upper, v] = ladder.graphs[upper, v], ladder.graphs[lower, v]
+    ladder.scores[lower], ladder.scores[upper] = ladder.scores[upper], ladder.scores[lower]
     ladder.tally[lower, SWAPPED] += 1
     return True
 
 
 @njit(cache=True, nogil=True)
 def walk(  # type: ignore[no-untyped-def]  # compiled
-    data, work, ladder, draws, record, start, stretch, thin, trace_every, recording, growth, by_rotation
+    data, work, ladder, draws, record, start, stretch, thin, trace_every, recording, growth
 ):
     """Make the moves drawn, from number `start` on.
 
@@ -236,13 +223,13 @@ def walk(  # type: ignore[no-untyped-def]  # compiled
         if rungs > 1 and t % turn == 0 and t > 0:
             for lower in range(rungs - 1):
                 if _swap(ladder, lower, draws.swap[(t // turn * rungs + lower) % len(draws.swap)]) and lower == 0:
-                    renew(record, ladder.trees[0])
+                    renew(record, ladder.graphs[0])
         v, w, x = draws.first[t], draws.second[t], draws.third[t]
         tally = ladder.tally[rung]
         tally[PROPOSED] += 1
         beta = ladder.betas[rung]
-        tree = ladder.trees[rung]
-        made, gain = _attempt(data, work, tree, v, w, x, beta, draws.log_uniform[t], by_rotation)
+        graph = ladder.graphs[rung]
+        made, gain = _attempt(data, work, graph, v, w, x, beta, draws.log_uniform[t])
         if made < 0:
             tally[REFUSED] += 1
         if made > 0:
@@ -254,7 +241,7 @@ def walk(  # type: ignore[no-untyped-def]  # compiled
                     _flip(record, v, x)
                 if ladder.scores[0] > record.best_score[0]:
                     record.best_score[0] = ladder.scores[0]
-                    record.best[:] = tree[ADJACENCY]
+                    record.best[:] = graph
         if growth != 1.0:
             ladder.betas[rung] *= growth
         if rung == 0 and recording:
@@ -268,24 +255,23 @@ def walk(  # type: ignore[no-untyped-def]  # compiled
 
 
 @njit(cache=True, nogil=True)
-def score_moves(data, work, tree, changes, start):  # type: ignore[no-untyped-def]  # compiled
+def score_moves(data, work, graph, changes, start):  # type: ignore[no-untyped-def]  # compiled
     """Fill in the change of score of each single-edge move, NaN where illegal: pairs v > w in order. Returns
     the next pair.
 
     Stops early (before the last pair) when the cache must be given room.
     """
-    n = tree.shape[1]
     pair = 0
-    for v in range(n):
+    for v in range(len(graph)):
         for w in range(v):
             if pair >= start:
                 if is_full(work):
                     return pair
-                rest = legal_rest(tree, v, w, False)
+                rest = legal_rest(graph, v, w)
                 if rest == ILLEGAL:
                     changes[pair] = math.nan
                 else:
                     gain = move_score(data, work, rest, v, w)
-                    changes[pair] = -gain if tree[ADJACENCY, v] >> w & 1 else gain
+                    changes[pair] = -gain if graph[v] >> w & 1 else gain
             pair += 1
     return pair

@@ -15,7 +15,6 @@ from gemel.common.errors import parameter
 from gemel.risk.arrays import Floats, Integers
 from gemel.risk.models import chain_kernels as kernels
 from gemel.risk.models.graphs import Graph
-from gemel.risk.models.junction_trees import ROWS, graph_of, tree_array
 from gemel.risk.models.result import n_pairs, pair_numbers, words_for
 from gemel.risk.models.scores import HyperDirichlet
 
@@ -28,7 +27,7 @@ class Chain:
     `scores` may be shared by chains that run one after another; `betas`: inverse temperatures, the first of them that
     of the chain that is sampled; `double_share`: share of the moves that change two edges at one node; `trace_length`:
     most values of the score's trace; `model_limit`: most models recorded; rounded up to a power of two, half of which
-    are used; `by_rotation`: decide legality by rotating a dynamic junction tree, not by searching the graph.
+    are used.
     """
 
     def __init__(
@@ -41,7 +40,6 @@ class Chain:
         double_share: float = 0.0,
         trace_length: int = 0,
         model_limit: int = 1 << 20,
-        by_rotation: bool = False,
     ) -> None:
         n = len(scores)
         if len(start) != n:
@@ -58,12 +56,10 @@ class Chain:
             )
         self.scores, self.rng = scores, rng
         self.double_share = double_share if n > 2 else 0.0
-        self.by_rotation = by_rotation
         self.model_limit = model_limit
         rungs = len(betas)
-        tree = tree_array(start)
         self.ladder = kernels.Ladder(
-            np.repeat(tree[None], rungs, axis=0).reshape(rungs, ROWS, n),
+            np.tile(np.array(start.adjacency, dtype=np.int64), (rungs, 1)),
             np.full(rungs, scores.graph(start)),
             np.array(betas, dtype=np.float64),
             np.zeros((rungs, 5), dtype=np.int64),
@@ -82,11 +78,11 @@ class Chain:
             np.array(start.adjacency, dtype=np.int64),
             self.ladder.scores[:1].copy(),
         )
-        kernels.renew(self.record, self.ladder.trees[0])
+        kernels.renew(self.record, self.ladder.graphs[0])
 
     @property
     def graph(self) -> Graph:
-        return graph_of(self.ladder.trees[0], self.scores.counts.names)
+        return Graph(tuple(int(row) for row in self.ladder.graphs[0]), self.scores.counts.names)
 
     @property
     def best(self) -> Graph:
@@ -113,7 +109,7 @@ class Chain:
             while reason != kernels.DONE:
                 done, reason = kernels.walk(
                     self.scores.data, self.scores.work, self.ladder, draws, self.record, done, min(own, stretch),
-                    thin, trace_every, recording, growth, self.by_rotation,
+                    thin, trace_every, recording, growth,
                 )  # fmt: skip
                 if reason == kernels.CACHE_FULL:
                     self.scores.make_room()
@@ -157,7 +153,7 @@ class Chain:
         self.run(moves, recording=False)
         self.ladder.betas[:] = betas
         self.ladder.tally[:] = 0
-        self.record.best[:] = self.ladder.trees[0, 0]
+        self.record.best[:] = self.ladder.graphs[0]
         self.record.best_score[0] = self.ladder.scores[0]
 
     def visited(self) -> tuple[Integers, Integers, Floats]:

@@ -91,11 +91,6 @@ class SparseCounts:
     def total(self) -> float:
         return float(self.counts.sum())
 
-    @property
-    def size(self) -> int:
-        """How many cells the full table has (any size: it is never made)."""
-        return int(np.prod([int(n) for n in self.levels], dtype=object))
-
     def positions(self, variables: Iterable[Hashable]) -> tuple[int, ...]:
         return positions(self.names, variables)
 

@@ -10,8 +10,9 @@ import numpy as np
 from numba import njit
 
 from gemel.common.errors import parameter
-from gemel.risk.arrays import Floats, Integers
-from gemel.risk.models.result import SearchResult, make_result, n_pairs, normalised_weights
+from gemel.risk.arrays import Integers
+from gemel.risk.models.junction_trees import is_complete
+from gemel.risk.models.result import SearchResult, make_result, n_pairs
 from gemel.risk.models.scores import HyperDirichlet
 
 MAX_VARIABLES = 7
@@ -35,16 +36,9 @@ def _eliminate(adjacency, cliques):  # type: ignore[no-untyped-def]  # compiled
     for i in range(n):
         found = -1
         for v in range(n):
-            if left >> v & 1:
-                around = adjacency[v] & left
-                joined = True
-                for x in range(n):
-                    if around >> x & 1 and around & ~(adjacency[x] | (1 << x)):
-                        joined = False
-                        break
-                if joined:
-                    found = v
-                    break
+            if left >> v & 1 and is_complete(adjacency, adjacency[v] & left):
+                found = v
+                break
         if found < 0:
             return False
         cliques[i] = (adjacency[found] & left) | (1 << found)
@@ -68,7 +62,9 @@ def _decomposable(n, keys):  # type: ignore[no-untyped-def]  # compiled
 
 
 @njit(cache=True, nogil=True)
-def _score_all(n, keys, table_scores, scores):  # type: ignore[no-untyped-def]  # compiled
+def score_all(n, keys, table_scores):  # type: ignore[no-untyped-def]  # compiled
+    """Log scores of decomposable graphs, shape (n_keys,), from those of all 2**n tables."""
+    scores = np.zeros(len(keys))
     adjacency = np.zeros(n, dtype=np.int64)
     cliques = np.zeros(2 * n, dtype=np.int64)
     for i in range(len(keys)):
@@ -78,6 +74,7 @@ def _score_all(n, keys, table_scores, scores):  # type: ignore[no-untyped-def]  
         for j in range(n):
             score += table_scores[cliques[j]] - table_scores[cliques[n + j]]
         scores[i] = score
+    return scores
 
 
 def decomposable_keys(n: int) -> Integers:
@@ -93,13 +90,6 @@ def decomposable_keys(n: int) -> Integers:
     return keys[: int(_decomposable(n, keys))]
 
 
-def score_all(n: int, keys: Integers, table_scores: Floats) -> Floats:
-    """Log scores of decomposable graphs, shape (n_keys,), from those of all 2**n tables."""
-    log_scores = np.zeros(len(keys))
-    _score_all(n, keys, table_scores, log_scores)
-    return log_scores
-
-
 def enumerate_models(scores: HyperDirichlet) -> SearchResult:
     """The exact posterior over all decomposable models, under the uniform prior over graphs.
 
@@ -112,11 +102,8 @@ def enumerate_models(scores: HyperDirichlet) -> SearchResult:
     log_scores = score_all(n, keys, table_scores)
     return make_result(
         "exact enumeration",
-        "posterior probabilities",
         scores.counts.names,
         keys[:, None],
-        normalised_weights(log_scores),
         log_scores,
         visited=len(keys),
-        tables_counted=scores.tables_counted,
     )

@@ -11,7 +11,7 @@ import math
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -207,9 +207,3 @@ def calibrated(
         raise parameter("potentials", "a function's variables must be in one clique", f"{len(waiting)} that are not")
     found = tuple(factor.normalised() for factor in clique_marginals(tree, held))
     return FittedModel(graph, tuple(int(n) for n in levels), tree, found, estimate)
-
-
-def same_variables(models: Sequence[Any]) -> None:
-    """Raise an error unless all models have the same variables with the same levels."""
-    if any(m.names != models[0].names or m.levels != models[0].levels for m in models):
-        raise parameter("models", "the models must have the same variables with the same levels")

@@ -1,8 +1,8 @@
-"""Undirected graphs as rows of bits, subsets of variables as bits, and chordal graphs made from others."""
+"""Undirected graphs as rows of bits, and subsets of variables as bits."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
@@ -20,14 +20,6 @@ MAX_VARIABLES = 62
 
 
 @intrinsic
-def _popcount(_context: Any, _word: Any) -> Any:
-    def generate(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
-        return builder.ctpop(arguments[0])
-
-    return types.int64(types.int64), generate
-
-
-@intrinsic
 def _lowest(_context: Any, _word: Any) -> Any:
     def generate(context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
         undefined_at_zero = context.get_constant(types.boolean, True)
@@ -37,7 +29,6 @@ def _lowest(_context: Any, _word: Any) -> Any:
 
 
 # Intrinsics are declared with the compiler's context and called without it.
-popcount: Any = _popcount  # number of members of a set (compiled)
 lowest: Any = _lowest  # the smallest member of a set that is not empty (compiled)
 
 
@@ -151,19 +142,15 @@ class Graph:
             visited |= 1 << v
         return tuple(reversed(order))
 
-    def is_perfect(self, ordering: Sequence[int]) -> bool:
-        """Whether eliminating the nodes in this order joins no two nodes that were not joined."""
+    @cached_property
+    def is_decomposable(self) -> bool:
+        """Whether every cycle of four or more nodes has a chord: elimination joins no two more nodes."""
         left = (1 << len(self)) - 1
-        for v in ordering:
+        for v in self.elimination_ordering:
             left &= ~(1 << v)
             if not self.is_complete(self.adjacency[v] & left):
                 return False
-        return not left
-
-    @cached_property
-    def is_decomposable(self) -> bool:
-        """Whether every cycle of four or more nodes has a chord."""
-        return self.is_perfect(self.elimination_ordering)
+        return True
 
     def require_decomposable(self, where: str = "graph") -> None:
         if not self.is_decomposable:
@@ -208,84 +195,3 @@ def empty_graph(nodes: int | Sequence[Hashable]) -> Graph:
 
 def complete_graph(nodes: int | Sequence[Hashable]) -> Graph:
     return Graph.from_edges(nodes, combinations(range(nodes) if isinstance(nodes, int) else nodes, 2))
-
-
-def moralise(parents: Mapping[Hashable, Sequence[Hashable]]) -> Graph:
-    """The Markov graph of a Bayesian network: parents of a common child married, directions dropped."""
-    edges = (edge for child, its_parents in parents.items() for edge in combinations((*its_parents, child), 2))
-    return Graph.from_edges(tuple(parents), edges)
-
-
-def elimination_game(graph: Graph, ordering: Sequence[int]) -> tuple[Edge, ...]:
-    """The fill-in edges that eliminating the nodes in this order adds.
-
-    To eliminate a node is to join its remaining neighbours with one another and to take it out. Graph and fill-in
-    together are decomposable, and `ordering` is perfect for them. O(n^2) set operations.
-    """
-    if sorted(ordering) != list(range(len(graph))):
-        raise parameter(
-            "ordering",
-            "an elimination ordering names each node once",
-            f"{len(ordering)} entries for {len(graph)} nodes",
-        )
-    adjacency = list(graph.adjacency)
-    fill: list[Edge] = []
-    left = (1 << len(graph)) - 1
-    for v in ordering:
-        left &= ~(1 << v)
-        _join(adjacency, adjacency[v] & left, fill)
-    return tuple(sorted(fill))
-
-
-def _join(adjacency: list[int], nodes: int, fill: list[Edge]) -> None:
-    for x in members(nodes):
-        for y in members(nodes & ~adjacency[x] & ~((2 << x) - 1)):
-            adjacency[x] |= 1 << y
-            adjacency[y] |= 1 << x
-            fill.append((x, y))
-
-
-def minimum_fill_ordering(graph: Graph) -> tuple[int, ...]:
-    """Eliminate, each time, a node whose elimination adds fewest edges: a good triangulation, not always a
-    minimal one."""
-    adjacency = list(graph.adjacency)
-    left = (1 << len(graph)) - 1
-    ordering = []
-    while left:
-        v = min(members(left), key=lambda v: (_missing(adjacency, adjacency[v] & left), v))
-        ordering.append(v)
-        left &= ~(1 << v)
-        _join(adjacency, adjacency[v] & left, [])
-    return tuple(ordering)
-
-
-def _missing(adjacency: Sequence[int], nodes: int) -> int:
-    return sum((nodes & ~adjacency[x] & ~(1 << x)).bit_count() for x in members(nodes)) // 2
-
-
-def minimal_triangulation(graph: Graph, fill: Sequence[Edge] | None = None) -> tuple[Edge, ...]:
-    """A minimal subset of a triangulation's fill-in that is still a triangulation.
-
-    A triangulation is minimal exactly when none of its edges can be deleted on its own [1]_, so edges are taken away
-    one by one as long as a legal deletion is found. O(f^2) checks for f fill-in edges.
-
-    References
-    ----------
-    .. [1] Rose, Tarjan and Lueker, SIAM J. Comput. 5, 1976. doi:10.1137/0205021
-    """
-    if fill is None:
-        fill = elimination_game(graph, minimum_fill_ordering(graph))
-    filled = triangulated(graph, fill)
-    filled.require_decomposable("fill")
-    kept = list(fill)
-    while redundant := next((edge for edge in kept if filled.can_delete(*edge)), None):
-        kept.remove(redundant)
-        filled = filled.toggled(*redundant)
-    return tuple(sorted(kept))
-
-
-def triangulated(graph: Graph, fill: Sequence[Edge] | None = None) -> Graph:
-    """The graph with its fill-in; without one, with a minimal triangulation that starts from minimum fill."""
-    if fill is None:
-        fill = minimal_triangulation(graph)
-    return Graph.from_edges(graph.names, [(graph.names[v], graph.names[w]) for v, w in (*graph.edges, *fill)])

@@ -11,42 +11,39 @@ from gemel.common.errors import ErrorCode, GemelError, parameter
 from gemel.risk.arrays import Floats
 from gemel.risk.models.chain_kernels import score_moves
 from gemel.risk.models.graphs import Graph, empty_graph
-from gemel.risk.models.junction_trees import ADJACENCY, ROWS
-from gemel.risk.models.result import SearchResult, key_of, make_result, n_pairs, normalised_weights
+from gemel.risk.models.result import SearchResult, key_of, make_result, n_pairs
 from gemel.risk.models.scores import HyperDirichlet
 
 
 def move_changes(scores: HyperDirichlet, graph: Graph) -> Floats:
     """The change of score of every single-edge move from a decomposable graph; NaN where it is illegal.
 
-    Returns float64, shape (n_pairs,): in the order of `risk.models.result.pair_number`.
+    Returns float64, shape (n_pairs,): in the order of `risk.models.result.pair_numbers`.
     """
-    tree = np.zeros((ROWS, len(graph)), dtype=np.int64)
-    tree[ADJACENCY] = graph.adjacency
+    adjacency = np.array(graph.adjacency, dtype=np.int64)
     changes = np.zeros(n_pairs(len(graph)))
     done = 0
     while True:
-        done = score_moves(scores.data, scores.work, tree, changes, done)
+        done = score_moves(scores.data, scores.work, adjacency, changes, done)
         if done == len(changes):
             return changes
         scores.make_room()
 
 
-def climb(scores: HyperDirichlet, graph: Graph, max_moves: int) -> tuple[Graph, list[float]]:
+def climb(scores: HyperDirichlet, graph: Graph) -> tuple[Graph, list[float]]:
     """The local maximum uphill from a graph, and the scores on the way."""
     trace = [scores.graph(graph)]
-    for _ in range(max_moves):
+    while True:
         changes = np.nan_to_num(move_changes(scores, graph), nan=-np.inf)
         pair = int(np.argmax(changes))
         if changes[pair] <= 1e-10:  # below the rounding of a score: no improvement
-            break
+            return graph, trace
         v = next(v for v in range(len(graph)) if n_pairs(v + 1) > pair)
         graph = graph.toggled(v, pair - n_pairs(v))
         trace.append(trace[-1] + float(changes[pair]))
-    return graph, trace
 
 
-def greedy(scores: HyperDirichlet, start: Graph | None = None, max_moves: int = 10_000) -> SearchResult:
+def greedy(scores: HyperDirichlet, start: Graph | None = None) -> SearchResult:
     """One model, by steepest ascent from `start` (by default the graph without edges), adding and deleting
     single edges.
 
@@ -57,20 +54,17 @@ def greedy(scores: HyperDirichlet, start: Graph | None = None, max_moves: int = 
     start.require_decomposable("start")
     if len(start) != len(scores):
         raise parameter("start", "the start must have the data's variables", f"{len(start)} nodes")
-    graph, trace = climb(scores, start, max_moves)
+    graph, trace = climb(scores, start)
     steps = len(trace) - 1
     return make_result(
         "greedy",
-        "one model",
         scores.counts.names,
         key_of(graph)[None],
-        np.ones(1),
         np.array([scores.graph(graph)]),
         visited=steps + 1,
         proposed=steps,
         accepted=steps,
         trace=np.array([trace]),
-        tables_counted=scores.tables_counted,
     )
 
 
@@ -83,16 +77,14 @@ def occam_window(
     *,
     ratio: float = 20.0,
     bridge: float = 20.0,
-    simplest: bool = False,
     start: Graph | None = None,
     model_limit: int = 50_000,
 ) -> SearchResult:
     """The models whose posterior probability is at least that of the best divided by `ratio`.
 
     `ratio`: how much less probable than the best a model may be; `bridge`: models down to `ratio * bridge` below the
-    best are expanded in search of better ones, but not returned; `simplest`: leave out models that have a more probable
-    submodel in the window (Madigan and Raftery's second rule); `start`: where to begin; by default the end of a greedy
-    search; `model_limit`: most models expanded; an error if the window is larger.
+    best are expanded in search of better ones, but not returned; `start`: where to begin; by default the end of a
+    greedy search; `model_limit`: most models expanded; an error if the window is larger.
 
     References
     ----------
@@ -129,26 +121,11 @@ def occam_window(
                 best = max(best, known[neighbour])
                 heapq.heappush(queue, (-known[neighbour], len(known), neighbour))
     kept = {graph: score for graph, score in known.items() if score >= best - math.log(ratio)}
-    if simplest:
-        kept = {graph: score for graph, score in kept.items() if not _has_better_submodel(graph, kept)}
-    log_scores = np.array([scores.graph(graph) for graph in kept])
     return make_result(
         "Occam's window",
-        "posterior probabilities within the window",
         scores.counts.names,
         np.array([key_of(graph) for graph in kept]),
-        normalised_weights(log_scores),
-        log_scores,
+        np.array([scores.graph(graph) for graph in kept]),
         visited=len(known),
         proposed=expanded * n_pairs(len(scores)),
-        tables_counted=scores.tables_counted,
-    )
-
-
-def _has_better_submodel(graph: Graph, kept: dict[Graph, float]) -> bool:
-    return any(
-        score > kept[graph]
-        and other != graph
-        and all(small & ~large == 0 for small, large in zip(other.adjacency, graph.adjacency, strict=True))
-        for other, score in kept.items()
     )

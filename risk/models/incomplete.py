@@ -70,10 +70,6 @@ class IncompleteFit:
     log_likelihood: tuple[float, ...]
     converged: bool
 
-    @property
-    def iterations(self) -> int:
-        return len(self.log_likelihood)
-
 
 def fit_incomplete(
     data: IncompleteCounts,

@@ -137,9 +137,12 @@ def _collect(model: FittedModel, records: Codes, observed: int) -> Floats:
 def patterns(records: Codes) -> Iterator[tuple[Integers, int]]:
     """The rows that share each pattern of missing values, and the set of the variables they have."""
     known = records >= 0
-    shapes, inverse = np.unique(known, axis=0, return_inverse=True)
-    for i, shape in enumerate(shapes):
-        yield np.flatnonzero(inverse.ravel() == i), mask_of(int(v) for v in np.flatnonzero(shape))
+    if known.all():
+        yield np.arange(len(records)), (1 << records.shape[1]) - 1
+        return
+    first, which = distinct_rows(known, [2] * records.shape[1])
+    for i, row in enumerate(first.tolist()):
+        yield np.flatnonzero(which == i), mask_of(np.flatnonzero(known[row]).tolist())
 
 
 def batches(model: FittedModel, n: int, observed: int) -> list[slice]:

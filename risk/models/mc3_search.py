@@ -36,7 +36,6 @@ def mc3(
     hottest: float = 10.0,
     start: Graph | None = None,
     model_limit: int = 1 << 20,
-    by_rotation: bool = False,
 ) -> SearchResult:
     """Sample decomposable models from their posterior.
 
@@ -59,8 +58,6 @@ def mc3(
         A decomposable graph; by default the one without edges.
     model_limit
         Bounds the memory of the record of models.
-    by_rotation
-        Decide legality by dynamic junction trees, not by searching the graph (the same chain, slower).
 
     Returns
     -------
@@ -85,7 +82,6 @@ def mc3(
             double_share=double_share,
             trace_length=moves // thin // trace_every,
             model_limit=model_limit,
-            by_rotation=by_rotation,
         )
         if number:
             chain.disperse(2 * len(scores))
@@ -123,11 +119,10 @@ def pooled(
     tried, swapped = tally[:-1, kernels.SWAPS], tally[:-1, kernels.SWAPPED]
     return make_result(
         "MC3",
-        "visit frequencies",
         names,
         keys,
-        visits / visits.sum(),
         scored[first] if log_scores is None else log_scores(keys),
+        visits / visits.sum(),
         visited=len(keys),
         edge_inclusion=inclusion_matrix(np.average(by_group, axis=0, weights=samples), n),
         unrecorded=sum(int(chain.record.state[kernels.UNRECORDED]) for chain in chains) / float(samples.sum()),
@@ -136,7 +131,6 @@ def pooled(
         trace=trace,
         r_hat=split_r_hat(trace),
         edge_spread=float(np.ptp(by_group, axis=0).max()) if len(groups) > 1 else float("nan"),
-        tables_counted=sum({id(chain.scores): chain.scores.tables_counted for chain in chains}.values()),
     )
 
 

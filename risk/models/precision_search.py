@@ -204,13 +204,11 @@ def enumerate_with_precision(counts: SparseCounts, prior: GammaPrior) -> Precisi
     posterior = np.exp(logsumexp(joint, axis=1) - logsumexp(joint))
     found = make_result(
         "exact enumeration",
-        "posterior probabilities",
         counts.names,
         keys[:, None],
-        weights / weights.sum(),
         log_scores,
+        weights / weights.sum(),
         visited=len(keys),
-        tables_counted=1 << n,
     )
     return PrecisionSearch(found, prior, precisions, posterior / posterior.sum())
 
@@ -327,7 +325,7 @@ class _PrecisionChain:
         k = int(self.rng.choice(len(chances), p=chances / chances.sum()))
         if k != self.k:
             later = self.at_point(k)
-            later.ladder.trees[0] = chain.ladder.trees[0]
-            kernels.renew(later.record, later.ladder.trees[0])
+            later.ladder.graphs[0] = chain.ladder.graphs[0]
+            kernels.renew(later.record, later.ladder.graphs[0])
             self.k, chain = k, later
         chain.ladder.scores[0] = vector[k]

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import logsumexp
 
 from gemel.common.errors import parameter
 from gemel.risk.arrays import Codes, Floats
 from gemel.risk.models.counts import SparseCounts, distinct_rows
-from gemel.risk.models.factors import match_rows
-from gemel.risk.models.fitted import Estimate, FittedModel, fit, same_variables
+from gemel.risk.models.fitted import Estimate, FittedModel, fit
 from gemel.risk.models.graphs import members
 from gemel.risk.models.result import SearchResult
 
@@ -67,7 +64,8 @@ class ModelAverage:
                 f"sum {float(given.sum()):.6g}, minimum {float(given.min()):.6g}",
                 "divide them by their sum",
             )
-        same_variables(models)
+        if any(m.names != models[0].names or m.levels != models[0].levels for m in models):
+            raise parameter("models", "the models must have the same variables with the same levels")
         self.models, self.weights = tuple(models), given / given.sum()
 
     @classmethod
@@ -86,27 +84,6 @@ class ModelAverage:
         models = [fit(counts, model.graph, estimate, precision) for model in kept]
         return cls(models, [model.weight for model in kept])
 
-    @property
-    def names(self) -> tuple[Hashable, ...]:
-        return self.models[0].names
-
-    @property
-    def levels(self) -> tuple[int, ...]:
-        return self.models[0].levels
-
-    def log_probability(self, cells: ArrayLike) -> Floats:
-        return self._mixed([model.log_probability(cells) for model in self.models])
-
-    def log_marginal(self, records: ArrayLike) -> Floats:
-        """Log probability of what is known of each record, -1 standing for a missing value."""
-        return self._mixed([model.log_marginal(records) for model in self.models])
-
-    def _mixed(self, by_model: Sequence[Floats]) -> Floats:
-        return np.asarray(logsumexp(np.stack(by_model), axis=0, b=self.weights[:, None]))
-
-    def probability(self, evidence: Mapping[Hashable, int]) -> float:
-        return float(self.weights @ [model.probability(evidence) for model in self.models])
-
     def marginal(self, variables: Sequence[Hashable], evidence: Mapping[Hashable, int] | None = None) -> Floats:
         """Probabilities of some variables given others: evidence also shifts weight to the models that expected it."""
         given = evidence or {}
@@ -121,33 +98,12 @@ class ModelAverage:
         ]
         return np.asarray(np.sum(tables, axis=0))
 
-    def sample(self, size: int, rng: np.random.Generator) -> Codes:
-        """Independent records, each from a model drawn by weight."""
-        numbers = rng.multinomial(size, self.weights)
-        drawn = [sample(model, int(number), rng) for model, number in zip(self.models, numbers, strict=True)]
-        return np.asarray(rng.permutation(np.concatenate(drawn)))
 
-
-# Jensen-Shannon divergence, base 2: between two models, or a model and data.
+# Jensen-Shannon divergence, base 2, between two models.
 #
 #     JSD(p, q) = [KL(p || m) + KL(q || m)] / 2,   m = (p + q) / 2,   0 for equal distributions, 1 for disjoint ones.
-#
-# Data occupy few cells, and outside them m is half the model: each unit of the model's probability there
-# contributes exactly 1/2. So a divergence from data needs the occupied cells only.
 
 CHUNK = 2**16
-
-
-class Distribution(Protocol):
-    """What a divergence requires of a model."""
-
-    @property
-    def names(self) -> tuple[Hashable, ...]: ...
-
-    @property
-    def levels(self) -> tuple[int, ...]: ...
-
-    def log_probability(self, cells: ArrayLike) -> Floats: ...
 
 
 @dataclass(frozen=True)
@@ -159,27 +115,22 @@ class Divergence:
 
 
 def jensen_shannon(
-    p: Distribution | SparseCounts,
-    q: Distribution | SparseCounts,
+    p: FittedModel,
+    q: FittedModel,
     *,
     limit: int = 2**22,
     rng: np.random.Generator | None = None,
     samples: int = 100_000,
 ) -> Divergence:
-    """Jensen-Shannon divergence of two distributions, in bits.
+    """Jensen-Shannon divergence of two models, in bits.
 
-    `p`, `q`: models, or data (which stand for their relative frequencies); `limit`: between two models: up to this
-    number of cells the sum over all of them is made, a chunk at a time; `rng`, `samples`: above it: so many records are
-    drawn from each model, and the standard error is given.
+    `limit`: up to this number of cells the sum over all of them is made, a chunk at a time; `rng`, `samples`: above it:
+    so many records are drawn from each model, and the standard error is given.
 
     Refused: the variables differ; the table is larger than the limit and there is no generator.
     """
     if p.names != q.names or p.levels != q.levels:
         raise parameter("jensen_shannon", "both must have the same variables with the same levels")
-    if isinstance(p, SparseCounts):
-        return _from_data(p, q)
-    if isinstance(q, SparseCounts):
-        return _from_data(q, p)
     size = int(np.prod([int(n) for n in p.levels], dtype=object))
     if size <= limit:
         parts = []
@@ -209,23 +160,7 @@ def divergence_terms(p: Floats, q: Floats) -> Floats:
     return terms
 
 
-def _from_data(data: SparseCounts, other: Distribution | SparseCounts) -> Divergence:
-    p = data.counts / data.counts.sum()
-    if isinstance(other, SparseCounts):
-        place = match_rows(data.cells, other.cells, data.levels)
-        q = np.where(place >= 0, other.counts[place] / other.counts.sum(), 0.0)
-    else:
-        q = np.exp(other.log_probability(data.cells))
-    return Divergence(float(np.clip(divergence_terms(p, q).sum() + (1 - q.sum()) / 2, 0, 1)))
-
-
-def _log_ratio(p: Distribution, q: Distribution, samples: int, rng: np.random.Generator) -> Floats:
+def _log_ratio(p: FittedModel, q: FittedModel, samples: int, rng: np.random.Generator) -> Floats:
     """log2 of p over the middle, at records drawn from p."""
-    if isinstance(p, FittedModel):
-        cells = sample(p, samples, rng)
-    else:
-        draw = getattr(p, "sample", None)
-        if draw is None:
-            raise parameter("", "a model that can be sampled is needed", type(p).__name__)
-        cells = draw(samples, rng)
+    cells = sample(p, samples, rng)
     return np.asarray(1 - np.log2(1 + np.exp(q.log_probability(cells) - p.log_probability(cells))))

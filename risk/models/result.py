@@ -1,6 +1,6 @@
 """What a search returns: models with weights, and diagnostics of the search.
 
-All searches return the same type. What the weights mean differs, and the result states it in `weights_are`.
+All searches return the same type. What the weights mean differs: see `SearchResult`.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ class SearchResult:
     Attributes
     ----------
     keys : ndarray of int64, shape (n_models, n_words)
-        Each model's edges, one bit for each pair of variables (see `pair_number`).
+        Each model's edges, one bit for each pair of variables (see `pair_numbers`).
     weights : ndarray of float64, shape (n_models,)
-        They sum to 1.
+        They sum to 1. Visit frequencies of MC3; of other searches the posterior probabilities among the models found.
     log_scores : ndarray of float64, shape (n_models,)
         Log marginal likelihoods.
     edge_inclusion : ndarray of float64, shape (n, n)
@@ -50,12 +50,9 @@ class SearchResult:
         Split R-hat of the trace; NaN without one. Values above 1.01 call for a longer run.
     edge_spread
         Greatest difference between two chains in an edge's inclusion; NaN with fewer than two chains.
-    tables_counted
-        Tables counted because the cache did not have them.
     """
 
     method: str
-    weights_are: str
     names: tuple[Hashable, ...]
     keys: Integers = field(repr=False)
     weights: Floats = field(repr=False)
@@ -70,7 +67,6 @@ class SearchResult:
     trace: Floats = field(default_factory=lambda: np.zeros((0, 0)), repr=False)
     r_hat: float = float("nan")
     edge_spread: float = float("nan")
-    tables_counted: int = 0
 
     def __len__(self) -> int:
         return len(self.weights)
@@ -104,17 +100,18 @@ class SearchResult:
 
 def make_result(
     method: str,
-    weights_are: str,
     names: tuple[Hashable, ...],
     keys: Integers,
-    weights: Floats,
     log_scores: Floats,
+    weights: Floats | None = None,
     *,
     visited: int,
     edge_inclusion: Floats | None = None,
     **diagnostics: object,
 ) -> SearchResult:
-    """A result with its models in order of weight; without `edge_inclusion` it is computed from the models."""
+    """A result with its models in order of weight, which is by their scores where none is given; without
+    `edge_inclusion` it is computed from the models."""
+    weights = normalised_weights(log_scores) if weights is None else weights
     if not len(weights) or not np.isfinite(weights).all() or (weights < 0).any() or abs(weights.sum() - 1) > 1e-6:
         raise parameter(
             "weights",
@@ -126,7 +123,6 @@ def make_result(
         edge_inclusion = inclusion_matrix(inclusion_counts(keys, weights, len(names)), len(names))
     return SearchResult(
         method,
-        weights_are,
         names,
         keys[order],
         weights[order] / weights.sum(),
@@ -147,14 +143,8 @@ def n_pairs(n: int) -> int:
     return n * (n - 1) // 2
 
 
-def pair_number(v: int, w: int) -> int:
-    """The number of a pair of variables: (1, 0), (2, 0), (2, 1), (3, 0), ..."""
-    v, w = max(v, w), min(v, w)
-    return v * (v - 1) // 2 + w
-
-
 def pair_numbers(n: int) -> Integers:
-    """The number of every pair, shape (n, n); 0 on the diagonal."""
+    """The number of every pair, shape (n, n): (1, 0), (2, 0), (2, 1), (3, 0), ...; 0 on the diagonal."""
     v, w = (side.outer(np.arange(n), np.arange(n)) for side in (np.maximum, np.minimum))
     return np.where(v == w, 0, v * (v - 1) // 2 + w)
 
@@ -167,8 +157,8 @@ def words_for(n: int) -> int:
 def key_of(graph: Graph) -> Integers:
     """A graph's edges as bits, `WORD` to a word."""
     key = np.zeros(words_for(len(graph)), dtype=np.int64)
-    for edge in graph.edges:
-        pair = pair_number(*edge)
+    for v, w in graph.edges:
+        pair = n_pairs(w) + v
         key[pair // WORD] |= 1 << (pair % WORD)
     return key
 

@@ -199,20 +199,6 @@ def copy_cache(old_sets, old_scores, new_sets, new_scores):  # type: ignore[no-u
             new_scores[slot] = old_scores[i]
 
 
-def grown(work: Work, limit: int) -> Work:
-    """A cache twice as large with the same entries; an empty one of the same size where that would pass
-    `limit` places."""
-    places = len(work.cached_sets)
-    tally = work.tally.copy()
-    if 2 * places > limit:
-        tally[STORED] = 0
-        return work._replace(cached_sets=np.full(places, -1, dtype=np.int64), tally=tally)
-    sets: NDArray[Any] = np.full(2 * places, -1, dtype=np.int64)
-    scores = np.zeros(2 * places)
-    copy_cache(work.cached_sets, work.cached_scores, sets, scores)
-    return work._replace(cached_sets=sets, cached_scores=scores, tally=tally)
-
-
 class HyperDirichlet:
     """Scores of sets of variables and of decomposable graphs, each table counted once and remembered.
 
@@ -245,8 +231,16 @@ class HyperDirichlet:
         return int(self.work.tally[MISSES])
 
     def make_room(self) -> None:
-        """Let the cache grow, or empty it at its limit."""
-        self.work = grown(self.work, self.cache_limit)
+        """Make the cache twice as large, with the same entries; where that would pass its limit, empty it."""
+        places, tally = len(self.work.cached_sets), self.work.tally.copy()
+        if 2 * places > self.cache_limit:
+            tally[STORED] = 0
+            self.work = self.work._replace(cached_sets=np.full(places, -1, dtype=np.int64), tally=tally)
+            return
+        sets: NDArray[Any] = np.full(2 * places, -1, dtype=np.int64)
+        scores = np.zeros(2 * places)
+        copy_cache(self.work.cached_sets, self.work.cached_scores, sets, scores)
+        self.work = self.work._replace(cached_sets=sets, cached_scores=scores, tally=tally)
 
     def table(self, variables: int) -> float:
         """Log marginal likelihood of the table over a set of variables."""

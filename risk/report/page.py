@@ -10,6 +10,7 @@ is marked as English.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -41,44 +42,12 @@ _LISTS = frozenset({"fields", "names", "parameters", "variables"})
 _SEVERAL = _PHRASES | {"levels", "names"}
 """Placeholders whose text may have several clauses."""
 
-_FIGURES = (
-    "{name} {value:.2f} (believed {belief:.2f})",
-    "{number} times",
-    "Up to {number}",
-    "a file has no values of it, or it has only one",
-    "about {value:.1g} from its fixed point",
-    "decoys",
-    "fields agree independently of each other among matches",
-    "a rule finds a match only if its fields agree exactly: keys of prefixes or parts find more",
-    "modelled matching",
-    "no record has a category of it",
-    "not identifiable from one binary field ({name}): only the mixture p m + (1 - p) u is, and any split of it fits as"
-    " well",
-    "not identifiable from one field ({name}): only the mixture p m + (1 - p) u is, and any split of it fits as well",
-    "not identifiable from two fields ({fields}) when u is estimated from the same pairs: p and m trade off against u",
-    "not identifiable: no field takes two levels, so nothing distinguishes matches from other pairs",
-    "only a class of kin makes up for it",
-    "precision",
-    "recall",
-    "records",
-    "records wrong in many fields at once are missed by all rules together: recall is then below the estimate",
-    "rows",
-    "rules without a common field find matches independently of each other",
-    "rules without a common field find matches independently of each other: {names}",
-    "still moving away",
-    "the bootstrap",
-    "the check field",
-    "the log-linear model",
-    "the rules share fields, or none finds what another found",
-    "the second counts as evidence of its own, and too many matches are claimed",
-    "there is only one rule",
-    "too high",
-    "too low",
-    "{number} other pair of fields too",
-    "{number} other pairs of fields too",
-    "{reason}; add a rule on other fields to have it estimated",
-)
-"""What stands in the place of figures of warnings, and is no number and no name."""
+_HERE = "gemel.risk.report"
+
+
+def _text(package: str, name: str) -> str:
+    return files(package).joinpath(name).read_text(encoding="utf-8")
+
 
 WARNINGS = (
     *(
@@ -88,7 +57,8 @@ WARNINGS = (
         for text in (known.text, known.remedy)
         if text
     ),
-    *_FIGURES,
+    # What stands in the place of figures of warnings, and is no number and no name.
+    *json.loads(_text(_HERE, "phrases.json")),
 )
 """The sentences of the warnings that reports have; those on a custodian's file stay with the custodian."""
 
@@ -214,7 +184,6 @@ def _filled(template: str, figures: Mapping[str, str]) -> str:
     return re.sub(r"\{(\w+)[^{}]*\}", lambda place: figures[place[1]], text)
 
 
-_HERE = "gemel.risk.report"
 _WARNINGS = Phrases(WARNINGS)
 _SHARED = ("shell.html.j2", "warnings.html.j2")
 
@@ -265,7 +234,3 @@ def share(value: float | None) -> str:
 def number(value: float | None) -> str:
     """Write a number of things, in thousands."""
     return "none" if value is None else f"{value:,.0f}"
-
-
-def _text(package: str, name: str) -> str:
-    return files(package).joinpath(name).read_text(encoding="utf-8")

@@ -8,7 +8,7 @@ from dataclasses import field as dataclass_field
 import numpy as np
 
 from gemel.carole.arrays import U64, Flags
-from gemel.carole.engine.pairs.preparation import pairs_of_groups
+from gemel.carole.engine.pairs.preparation import pairs_in_groups
 from gemel.carole.engine.run.plan import LinkagePlan
 from gemel.carole.engine.run.resources import MemoryBudget, packing_of
 from gemel.common.parties import ComputeParty
@@ -217,7 +217,7 @@ def _random_pairs(party: Party, contributions: Contributions, plan: LinkagePlan,
     """Levels of the pairs of the samples' rows that are in one group, and their agreement in the check field."""
     a, b = contributions
     rows_a, rows_b = a.sample, b.sample
-    rows_of_pairs = pairs_of_groups(rows_a.shape[1], rows_b.shape[1], GROUPS)
+    rows_of_pairs = pairs_in_groups(rows_a.shape[1], rows_b.shape[1], GROUPS)
     pair_a, pair_b = (rows.astype(np.int64) for rows in rows_of_pairs)
     comparison = comparison_of(plan, a.sample_layout, b.sample_layout, None)
     return compare_pairs(party, rows_a, rows_b, pair_a, pair_b, comparison, "chance", progress)

@@ -37,17 +37,11 @@ def comparison_of(plan: LinkagePlan, a: SetLayout, b: SetLayout, rule: str | Non
     return PairComparison(
         words=a.row_words,
         fields=tuple(compared(field) for field in plan.fields),
-        exchanges=tuple(exchange(first, second) for first, second in exchanged_places(plan)),
+        exchanges=tuple(exchange(first, second) for first, second in plan.exchanged),
         rules=tuple(each.name for each in plan.rules) if rule is not None else (),
         rule=rule,
         check=None if plan.check_field is None else compared(plan.check_field),
     )
-
-
-def exchanged_places(plan: LinkagePlan) -> tuple[tuple[int, int], ...]:
-    """Of each exchange the places of its two fields."""
-    position = {field.name: q for q, field in enumerate(plan.fields)}
-    return tuple((position[first], position[second]) for first, second in plan.swaps)
 
 
 def _limits(field: FieldPlan, bounds: Sequence[float]) -> tuple[int, ...]:

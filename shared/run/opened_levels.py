@@ -12,7 +12,6 @@ from gemel.carole.engine.pairs.selection import FieldsPresent
 from gemel.carole.engine.run.contribution import Packing
 from gemel.carole.engine.run.plan import LinkagePlan
 from gemel.shared.gates.output_bits import Opened
-from gemel.shared.run.comparisons import exchanged_places
 
 
 @dataclass(frozen=True)
@@ -56,16 +55,15 @@ def packed_vectors(opened: Opened, plan: LinkagePlan, packing: Packing) -> I64:
         code += packing.strides[q] * _digit(straight[:, q], packing.n_levels[q])
     for each, q in enumerate(plan.swapped):
         code += packing.strides[q] * _digit(opened.exchange[:, each], packing.n_levels[q])
-    position = {field.name: q for q, field in enumerate(plan.fields)}
     for name, q in zip(plan.present, plan.presence, strict=True):
-        code += packing.strides[q] * opened.present[:, position[name]].astype(np.int64)
+        code += packing.strides[q] * opened.present[:, plan.position[name]].astype(np.int64)
     return code
 
 
 def without_exchanged(opened: Opened, plan: LinkagePlan) -> I8:
     """The fields' levels, missing where the values of two are exchanged; int8, shape (n, n_fields)."""
     straight = opened.level.copy()
-    for each, places in enumerate(exchanged_places(plan)):
+    for each, places in enumerate(plan.exchanged):
         exchanged = opened.exchange[:, each] > 0
         for q in places:
             straight[exchanged, q] = -1

@@ -10,10 +10,10 @@ import numpy as np
 
 from gemel.carole.arrays import F64, I8, I64, U32
 from gemel.carole.blocking.block_size_cap import Skew
-from gemel.carole.comparison.counting import Counts, PatternCounter, merged
+from gemel.carole.comparison.counting import Counts, PatternCounter, summed
 from gemel.carole.engine.inputs.candidates import Candidates
 from gemel.carole.engine.linkage.local import Run
-from gemel.carole.engine.pairs.linkage_input import without_key_warnings
+from gemel.carole.engine.pairs.linkage_input import LinkageInput, without_key_warnings
 from gemel.carole.engine.pairs.selection import FieldsPresent
 from gemel.carole.engine.pairs.stream import PART_PAIRS, KeptPairs, PairStream, table_of
 from gemel.carole.engine.run.contribution import Packing
@@ -40,10 +40,9 @@ class OpenedAgreement:
         """Numbers of pairs by comparison and level: what `sample_groups.grouped_levels` counts of the same samples."""
         plan, random = self._plan, self._opened.random
         counts = np.zeros((len(plan.compared), max(len(field.bounds) for field in plan.compared)))
-        position = {field.name: q for q, field in enumerate(plan.fields)}
         for q, field in enumerate(plan.compared):
             if q in plan.presence:
-                both = int(np.count_nonzero(random.present[:, position[plan.present[q - plan.presence.start]]]))
+                both = int(np.count_nonzero(random.present[:, plan.position[plan.present[q - plan.presence.start]]]))
                 counts[q, :2] = len(random.level) - both, both
                 continue
             level = random.exchange[:, q - plan.swapped.start] if q in plan.swapped else random.level[:, q]
@@ -65,10 +64,9 @@ class OpenedAgreement:
     def missing(self) -> dict[str, tuple[float, float]]:
         """Per comparison the share of the samples' rows of A and of B without a value."""
         plan = self._plan
-        position = {field.name: q for q, field in enumerate(plan.fields)}
 
         def shares(*names: str) -> tuple[float, float]:
-            places = [position[name] for name in names]
+            places = [plan.position[name] for name in names]
             a, b = (float((~values[:, places]).any(axis=1).mean()) for values in self._opened.sample_values)
             return a, b
 
@@ -99,11 +97,8 @@ class FileSizes:
     largest_rule: int
 
 
-class SharedFiles:
-    """The `LinkageInput` of mode shared."""
-
-    within: bool = False
-    sides: tuple[str, ...] = ("Alice", "Bob")
+class SharedFiles(LinkageInput):
+    """The contributions of mode shared."""
 
     def __init__(self, sizes: tuple[FileSizes, FileSizes], blocks: BlocksBySize, opened: OpenedRun, name: Name) -> None:
         self.sizes, self.blocks, self.opened, self.name = sizes, blocks, opened, name
@@ -149,7 +144,7 @@ class SharedPairs:
         if not table.add(self._pairs.code, self._pairs.mask, np.ones(1, dtype=np.int64), n):
             raise PairStream.too_many_patterns(maximum)
         progress(1.0)
-        return merged([table])
+        return summed([table.items()])
 
     def keep(self, code: I64, mask: U32, pattern: I64, progress: StageProgress) -> KeptPairs:
         """The pairs that have one of some vectors, by their places: in `row_a` and in `row_b`. They are named."""

@@ -10,7 +10,7 @@ from scipy.stats import binomtest
 from benchmarks._claimed_attacks import AttackedFile, attacked_claims, two_crowds
 from benchmarks._public_populations import ADULT, EUSILC_P
 from benchmarks.claimed_risk import combination_counts, dis_coverage, dis_coverages, dis_table
-from gemel.risk.identification.file_level import file_measures
+from gemel.risk.identification.file_level import file_dis, population_measures
 from gemel.risk.identification.key_file import KeyFile
 
 
@@ -56,9 +56,9 @@ def test_truth_and_estimate_are_those_of_the_file_measures():
     cells = np.arange(5, dtype=np.int32)[:, None]
     labels = (tuple("abcde"),)
     file = KeyFile(("key",), labels, np.repeat(cells, f, axis=0), 0.5, cells, F)
-    measures = file_measures(file)
-    assert one.truth[0] == pytest.approx(measures.cm_given_um)
-    assert (one.value[0], one.low[0], one.high[0]) == (measures.dis.value, measures.dis.low, measures.dis.high)
+    dis = file_dis(file)
+    assert one.truth[0] == pytest.approx(population_measures(file)["Pr(CM | UM)"])
+    assert (one.value[0], one.low[0], one.high[0]) == (dis.value, dis.low, dis.high)
 
 
 def test_the_interval_covers_on_eusilc_p():

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from gemel.coordinator.demonstration.people.insured import driver_network
+from research._networks import decomposable_model
 from research._se17_services import KNOWN, SETTINGS, Draw, network_cells, specification
 from research._se17_services_section import area_above, section_of, with_section
 from research._se17_study import KEYS, SURNAMES_OF_FILES, TRAINING, drawn_files, linked
@@ -59,7 +60,7 @@ def test_the_file_of_the_joint_distribution_is_the_network_s(draw: Draw) -> None
     network = driver_network()
     name = str(network.names[0])
     shares = cells.select(name, "share").group_by(name).sum()
-    margin = dict(zip(network.categories[0], network.model().marginal([name]), strict=True))
+    margin = dict(zip(network.categories[0], decomposable_model(network).marginal([name]), strict=True))
     assert dict(shares.iter_rows()) == pytest.approx(margin)
     latent = specification(PAPER, True, draw.folder / KNOWN["GP"]).latent
     assert latent is not None

@@ -23,7 +23,6 @@ from gemel.carole.engine.decision.quality import (
     by_check_field,
     by_decoys,
     claim_of,
-    one_match,
     quality_warnings,
     replicates,
 )
@@ -34,6 +33,7 @@ from gemel.carole.engine.pairs.stream import KeptPairs
 from gemel.carole.engine.run.plan import LinkagePlan
 from gemel.carole.engine.run.result import Linkage
 from gemel.carole.evaluation.quality_estimate import Claim, QualityEstimate
+from gemel.carole.fellegi_sunter.link_posterior import of_persons
 from gemel.carole.fellegi_sunter.linkage_draws import LinkageDraws, ModelDraws, draw_linkages
 from gemel.carole.fellegi_sunter.model import PatternCounts
 from gemel.carole.fellegi_sunter.recall import blocking_recall, key_agreement
@@ -75,12 +75,8 @@ def quality_estimates(
         probability[decision.order] = decision.pairs.link_probability
         not_kept = fit.matches
         not_kept[found.selected] = 0.0
-        first_a, first_b = found.counted(plan)
-        persons = (
-            kept.row_a if first_a is None else first_a[kept.row_a],
-            kept.row_b if first_b is None else first_b[kept.row_b],
-        )
-        drawn_from = Fitted(found.patterns, kept, persons, probability, not_kept, one_match(plan))
+        persons = of_persons(kept.row_a, kept.row_b, found.counted(plan))
+        drawn_from = Fitted(found.patterns, kept, persons, probability, not_kept, plan.once)
         rng = np.random.default_rng([plan.seed, BOOTSTRAP_STREAM])
 
         def decided(patterns: PatternCounts, drawn: KeptPairs, stays: Flags) -> Decided:
@@ -91,9 +87,9 @@ def quality_estimates(
             pairs, links = fit.decision.pairs, fit.decision.links
             below = fit.matches_below_floor(found.selected)
             claimed = claim_of(pairs, links, below, max(found.n_a, found.n_b))
-            return Decided(fit.decision.order[links], claimed or Claim(1.0, 0.0))
+            return fit.decision.order[links], claimed or Claim(1.0, 0.0)
 
-        yield by_bootstrap(claim, replicates(drawn_from, decided, plan.replicates, rng, progress))
+        yield by_bootstrap(claim, *replicates(drawn_from, decided, plan.replicates, rng, progress))
 
 
 # Draws of a run's linkage, where they are to be released.

@@ -14,7 +14,7 @@ the sum being over the decoy's candidates. The competing link of the record lose
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -29,11 +29,11 @@ from gemel.carole.engine.pairs.stream import KeptPairs
 from gemel.carole.engine.run.contribution import pair_numbers
 from gemel.carole.engine.run.plan import LinkagePlan
 from gemel.carole.evaluation.quality_estimate import DecoyCount
-from gemel.carole.fellegi_sunter.link_posterior import group_means
+from gemel.carole.fellegi_sunter.link_posterior import group_means, of_persons
 from gemel.carole.fellegi_sunter.model import probability as logistic
 from gemel.carole.fellegi_sunter.schemes import FittedScheme
 from gemel.common.errors import ErrorCode, GemelError
-from gemel.common.signatures.signature_sets import FieldSignatures, SignatureSet, VariableCodes
+from gemel.common.signatures.signature_sets import SignatureSet
 
 # The pairs of decoys with records: those of a contribution in mode open or trusted, whose last rows are decoys.
 #
@@ -41,18 +41,9 @@ from gemel.common.signatures.signature_sets import FieldSignatures, SignatureSet
 # with the other file's records after the model is known, and so leave nothing in the run's counts.
 
 
-@dataclass(frozen=True, repr=False)
-class DecoyPairs:
-    """Pairs of one custodian's decoys with the other's records.
-
-    `decoy`: int, shape (n_pairs,): a number for the decoy of each pair; `record`: int, shape (n_pairs,): row of the
-    other file; `weight`: float64, shape (n_pairs,): match weight in bits, under the run's model.
-    """
-
-    decoy: Ints
-    record: Ints
-    weight: F64
-
+DecoyPairs = tuple[Ints, Ints, F64]
+"""Pairs of one custodian's decoys with the other's records: a number for the decoy, the row of the other file, and the
+match weight in bits, under the run's model."""
 
 DecoySource = Callable[[FittedScheme, float], tuple[DecoyPairs, DecoyPairs]]
 """The pairs of A's and of B's decoys above a floor of their weight, once the run's model is known."""
@@ -87,27 +78,20 @@ def decoys_of_files(
     (a, decoys_a), (b, decoys_b) = (records_and_decoys(part, plan.decoys) for part in whole)
     names = [field.name for field in plan.fields if field.value_frequencies]
 
-    def weighted(found: WeightedPairs, before_a: int, before_b: int) -> F64:
-        row_a, row_b, weight = found
-        # Values are as frequent as in the files: a decoy's are those of records.
-        return weight + rarity(*whole, names, row_a + before_a, row_b + before_b) if names else weight
-
     def source(scheme: FittedScheme, floor: float) -> tuple[DecoyPairs, DecoyPairs]:
-        of_a, of_b = above(WholeFiles(decoys_a, b), scheme, floor), above(WholeFiles(a, decoys_b), scheme, floor)
-        return (
-            DecoyPairs(of_a[0], of_a[1], weighted(of_a, a.n_rows, 0)),
-            DecoyPairs(of_b[1], of_b[0], weighted(of_b, 0, b.n_rows)),
-        )
+        a_decoy, in_b, weight_a = above(WholeFiles(decoys_a, b), scheme, floor)
+        in_a, b_decoy, weight_b = above(WholeFiles(a, decoys_b), scheme, floor)
+        # Values are as frequent as in the files: a decoy's are those of records. Without names nothing is added.
+        weight_a = weight_a + rarity(*whole, names, a_decoy + a.n_rows, in_b)
+        weight_b = weight_b + rarity(*whole, names, in_a, b_decoy + b.n_rows)
+        return (a_decoy, in_b, weight_a), (b_decoy, in_a, weight_b)
 
     return source
 
 
 def _rows(part: SignatureSet, rows: slice) -> SignatureSet:
-    fields = {
-        name: FieldSignatures(field.bits, field.signatures, field.codes[rows], field.content)
-        for name, field in part.fields.items()
-    }
-    variables = {name: VariableCodes(codes.categories, codes.codes[rows]) for name, codes in part.variables.items()}
+    fields = {name: replace(field, codes=field.codes[rows]) for name, field in part.fields.items()}
+    variables = {name: replace(variable, codes=variable.codes[rows]) for name, variable in part.variables.items()}
     blocks = {name: keys[rows] for name, keys in part.blocks.items()}
     return SignatureSet(part.rule, rows.stop - rows.start, fields, blocks, variables)
 
@@ -133,15 +117,8 @@ def count_linked(
     counts = []
     for own, other, of_side in zip(persons, reversed(persons), pairs, strict=True):
         person = _linked(of_side, other, fit, plan)
-        counts.append(
-            DecoyCount(
-                decoys=plan.decoys,
-                linked=len(person),
-                to_unlinked=int((other.rival[person] == 0).sum()),
-                records=own.number,
-                linked_records=int((own.rival > 0).sum()),
-            )
-        )
+        to_unlinked, linked_records = int((other.rival[person] == 0).sum()), int((own.rival > 0).sum())
+        counts.append(DecoyCount(plan.decoys, len(person), to_unlinked, own.number, linked_records))
     return counts[0], counts[1]
 
 
@@ -159,8 +136,7 @@ class _Persons:
         """Of A and of B."""
         pairs, links, order = fit.decision.pairs, fit.decision.links, fit.decision.order
         firsts = found.counted(plan)
-        rows = kept.row_a[order], kept.row_b[order]
-        persons = [own if first is None else first[own] for own, first in zip(rows, firsts, strict=True)]
+        persons = of_persons(kept.row_a[order], kept.row_b[order], firsts)
         # All pairs of two persons' records have the probability of their one link.
         _, once = np.unique(pair_numbers(persons[0], persons[1]), return_index=True)
         made = []
@@ -178,9 +154,10 @@ class _Persons:
 
 def _linked(pairs: DecoyPairs, other: _Persons, fit: Estimated, plan: LinkagePlan) -> I64:
     """The other person of each link, of which a decoy has one at most."""
-    person = pairs.record if other.first is None else other.first[pairs.record]
-    both, member = np.unique(pair_numbers(pairs.decoy, person), return_inverse=True)
-    log_ratio = group_means(pairs.weight, member.ravel(), len(both)) * np.log(2.0)
+    of_decoy, record, weight = pairs
+    person = record if other.first is None else other.first[record]
+    both, member = np.unique(pair_numbers(of_decoy, person), return_inverse=True)
+    log_ratio = group_means(weight, member.ravel(), len(both)) * np.log(2.0)
     decoy, person = both >> 32, both & 0xFFFFFFFF
     if plan.assignment == "greedy":
         probability, rival = logistic(log_ratio + _log_odds(fit.scheme.model.p)), other.rival[person]

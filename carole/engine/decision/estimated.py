@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -10,7 +9,7 @@ import numpy as np
 from gemel.carole.arrays import F64, I64
 from gemel.carole.engine.inputs.candidates import Candidates
 from gemel.carole.engine.pairs.stream import KeptPairs
-from gemel.carole.engine.run.plan import LinkagePlan, RulePlan
+from gemel.carole.engine.run.plan import LinkagePlan
 from gemel.carole.engine.run.result import ScoredPairs, ScoredPatterns, match_probabilities
 from gemel.carole.fellegi_sunter.dependence.diagnosis import Evidence
 from gemel.carole.fellegi_sunter.dependence.estimation import fit_joint
@@ -117,7 +116,7 @@ def refine(
         each, chance = np.arange(patterns.n_patterns), joint.match_probabilities(patterns.gamma)
         errors = linked_errors(model, patterns, None, each, chance, rules, dependent=True)
     fitted = scheme.of(model, bounds)
-    return replace(fitted, joint=joint, misfits=joint.misfits, n_levels=n_levels, standard_errors=errors), posterior
+    return replace(fitted, joint=joint, n_levels=n_levels, standard_errors=errors), posterior
 
 
 MIN_LINK = 0.01
@@ -219,19 +218,11 @@ def estimated(
 
 
 def fitted_scheme(patterns: PatternCounts, levels: F64 | None, n_a: int, n_b: int, plan: LinkagePlan) -> FittedScheme:
+    names, bounds = [field.name for field in plan.compared], [field.bounds for field in plan.compared]
+    personal, beliefs = [field.name for field in plan.fields if field.personal], dict(plan.m_prior)
+    settings, rules, swapped = estimation(plan), rule_fields(plan), plan.swapped
     return fit_scheme(
-        plan.scheme,
-        patterns,
-        [field.name for field in plan.compared],
-        [field.bounds for field in plan.compared],
-        n_a,
-        n_b,
-        estimation(plan),
-        rule_fields(plan),
-        levels,
-        plan.swapped,
-        dict(plan.m_prior),
-        [field.name for field in plan.fields if field.personal],
+        plan.scheme, patterns, names, bounds, n_a, n_b, settings, rules, levels, swapped, beliefs, personal
     )
 
 
@@ -244,26 +235,12 @@ def scored_patterns(fitted: FittedScheme, patterns: PatternCounts) -> ScoredPatt
 
 def rule_fields(plan: LinkagePlan) -> list[RuleFields]:
     """Rules by the positions of their fields; fields that are not compared have no m to estimate."""
-    position = {field.name: q for q, field in enumerate(plan.fields)}
-    return [
-        RuleFields(
-            rule.name,
-            (*(position[n] for n in rule.fields if n in position), *_exchanges(rule, plan), *_presence(rule, plan)),
-            implied=tuple(_presence(rule, plan)),
-        )
-        for rule in plan.rules
-    ]
-
-
-def _exchanges(rule: RulePlan, plan: LinkagePlan) -> Iterator[int]:
-    """Positions of the comparisons of exchanged values: a rule's pairs agree straight."""
-    for q, swap in zip(plan.swapped, plan.swaps, strict=True):
-        if set(swap) & set(rule.fields):
-            yield q
-
-
-def _presence(rule: RulePlan, plan: LinkagePlan) -> Iterator[int]:
-    """Positions of the comparisons of presence: a rule's pairs have its fields."""
-    for q, name in zip(plan.presence, plan.present, strict=True):
-        if name in rule.fields:
-            yield q
+    position, found = plan.position, []
+    for rule in plan.rules:
+        own = set(rule.fields)
+        key = [position[name] for name in rule.fields if name in position]
+        # A rule's pairs agree straight, and have its fields.
+        straight = [q for q, swap in zip(plan.swapped, plan.swaps, strict=True) if own.intersection(swap)]
+        present = [q for q, name in zip(plan.presence, plan.present, strict=True) if name in own]
+        found.append(RuleFields(rule.name, (*key, *straight, *present), implied=tuple(present)))
+    return found

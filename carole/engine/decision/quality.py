@@ -33,7 +33,6 @@ from gemel.carole.evaluation.quality_estimate import (
     precision_by_decoys,
 )
 from gemel.carole.fellegi_sunter.link_posterior import LinkPosterior
-from gemel.carole.fellegi_sunter.link_rule import Assignment
 from gemel.carole.fellegi_sunter.model import PatternCounts
 from gemel.carole.fellegi_sunter.schemes import similarities
 from gemel.common.documents.result_warning import ResultWarning, result_warning
@@ -56,10 +55,8 @@ from gemel.common.progress import StageProgress
 # Each replicate costs as much as the run's own estimation and decision.
 
 
-@dataclass(frozen=True, repr=False)
-class Decided:
-    links: I64
-    claim: Claim
+Decided = tuple[I64, Claim]
+"""Links by places of the kept pairs, and what is claimed of them."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -79,25 +76,18 @@ class Fitted:
     once: tuple[bool, bool]
 
 
-@dataclass(frozen=True)
-class Replicates:
-    """Claims and truth of all replicates: float64, shape (n_replicates, 2), precision and recall."""
-
-    claimed: F64
-    true: F64
-
-
 def replicates(
     fitted: Fitted,
     decide: Callable[[PatternCounts, KeptPairs, Flags], Decided],
     number: int,
     rng: np.random.Generator,
     progress: StageProgress,
-) -> Replicates:
-    """Draw files from a fitted model, and link them again.
+) -> tuple[F64, F64]:
+    """Draw files from a fitted model, and link them again: claims and truth of all replicates.
 
     `decide`: estimates and decides from counts and kept pairs, as the run did; the third argument is which of the run's
-    kept pairs these are. Beside `decide`, O(n_kept + n_patterns) for each replicate.
+    kept pairs these are. Returns float64, shape (n_replicates, 2) each, precision and recall. Beside `decide`, O(n_kept
+    + n_patterns) for each replicate.
     """
     patterns, kept = fitted.patterns, fitted.kept
     matches = np.bincount(kept.pattern, fitted.probability, minlength=patterns.n_patterns) + fitted.not_kept
@@ -116,16 +106,16 @@ def replicates(
         n_matches = int(is_match.sum())
         count = np.where(was_kept, 0, patterns.count) + np.bincount(pattern, minlength=patterns.n_patterns)
         stays = was_kept[pattern]
-        decided = decide(
+        links, claim = decide(
             PatternCounts(patterns.gamma, patterns.mask, count.astype(np.int64)),
             KeptPairs(kept.row_a[stays], kept.row_b[stays], pattern[stays]),
             stays,
         )
-        right = int(is_match[stays][decided.links].sum())
-        claimed[k] = decided.claim.precision, decided.claim.recall
-        true[k] = right / len(decided.links) if len(decided.links) else 1.0, right / max(n_matches, 1)
+        right = int(is_match[stays][links].sum())
+        claimed[k] = claim.precision, claim.recall
+        true[k] = right / len(links) if len(links) else 1.0, right / max(n_matches, 1)
         progress((k + 1) / number)
-    return Replicates(claimed, true)
+    return claimed, true
 
 
 def drawn_matches(a: Ints, b: Ints, probability: F64, once: tuple[bool, bool], rng: np.random.Generator) -> Flags:
@@ -167,20 +157,6 @@ def _drawn(weight: F64, n: int, rng: np.random.Generator) -> I64:
 SIMILAR = 1 / 3
 """Similarity from which two different values may be one value with an error: two dates that share two of three parts,
 two names of seven letters with one letter different."""
-
-_ONCE: dict[Assignment, tuple[bool, bool]] = {
-    "one_to_one": (True, True),
-    "greedy": (True, True),
-    "many_to_one": (True, False),
-    "one_to_many": (False, True),
-    "clusters": (False, False),
-    "none": (False, False),
-}
-
-
-def one_match(plan: LinkagePlan) -> tuple[bool, bool]:
-    """Whether a record of A, and of B, has one match at most."""
-    return _ONCE[plan.assignment]
 
 
 def claim_of(pairs: ScoredPairs, links: I64, matches_below_floor: float, max_links: int) -> Claim | None:
@@ -233,12 +209,12 @@ def by_decoys(
     return QualityEstimate("decoys", precision, None, sum(side.decoys for side in counts), supposed)
 
 
-def by_bootstrap(claim: Claim, found: Replicates) -> QualityEstimate:
+def by_bootstrap(claim: Claim, claimed: F64, true: F64) -> QualityEstimate:
     return QualityEstimate(
         "bootstrap",
-        corrected_claim(claim.precision, found.claimed[:, 0], found.true[:, 0]),
-        corrected_claim(claim.recall, found.claimed[:, 1], found.true[:, 1]),
-        len(found.claimed),
+        corrected_claim(claim.precision, claimed[:, 0], true[:, 0]),
+        corrected_claim(claim.recall, claimed[:, 1], true[:, 1]),
+        len(claimed),
         (
             "true links look like the links that the model is sure of",
             "other pairs are as alike whether or not a record of theirs has a match: those that lost a record to a sure"

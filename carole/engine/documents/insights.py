@@ -34,11 +34,10 @@ def history(linkage: Linkage) -> dict[str, Any]:
     steps = np.unique(np.linspace(0, max(n - 1, 0), min(n, STEPS)).round().astype(np.int64))
     return {
         "step": steps.tolist(),
-        "p": [float(path.p[k]) for k in steps],
-        "log_likelihood": [float(path.log_likelihood[k]) for k in steps],
+        "p": path.p[steps].tolist(),
+        "log_likelihood": path.log_likelihood[steps].tolist(),
         "top_m": {
-            field.name: [float(path.m[k, q, field.n_levels - 1]) for k in steps]
-            for q, field in enumerate(linkage.model.fields)
+            field.name: path.m[steps, q, field.n_levels - 1].tolist() for q, field in enumerate(linkage.model.fields)
         },
     }
 
@@ -164,9 +163,9 @@ def model_section(linkage: Linkage, plan: LinkagePlan) -> dict[str, Any]:
             {
                 "name": field.name,
                 "bounds": list(bounds),
-                "m": floats(model.m[q, :n_levels]),
-                "u": floats(model.u[q, :n_levels]),
-                "weights": floats(weights[q, :n_levels]),
+                "m": model.m[q, :n_levels].tolist(),
+                "u": model.u[q, :n_levels].tolist(),
+                "weights": weights[q, :n_levels].tolist(),
                 "missing": {"alice": float(missing[0]), "bob": float(missing[1])},
                 "untaken": _untaken(linkage, q, n_levels, len(field.bounds)),
             }
@@ -175,7 +174,7 @@ def model_section(linkage: Linkage, plan: LinkagePlan) -> dict[str, Any]:
             fields[-1]["standard_errors"] = {"m": _known(errors.m[q, :n_levels]), "u": _known(errors.u[q, :n_levels])}
         if not linkage.scheme.scheme.facts.calibrated:
             shaded = finite(linkage.scheme.weights[q, : len(field.bounds)])
-            fields[-1]["shaded"] = {"bounds": list(field.bounds), "weights": floats(shaded)}
+            fields[-1]["shaded"] = {"bounds": list(field.bounds), "weights": shaded.tolist()}
     return {
         "fields": fields,
         "p": float(model.p),
@@ -229,7 +228,7 @@ def _dependence(linkage: Linkage, plan: LinkagePlan) -> dict[str, Any]:
             for levels, share in zip(joint.kin.levels, joint.kin.shares, strict=False)
         ],
         "evidence_of_kin": list(joint.evidence_of_kin),
-        "misfits": [plain(misfit) | {"words": misfit.words} for misfit in linkage.scheme.misfits],
+        "misfits": [plain(misfit) | {"words": misfit.words} for misfit in joint.misfits],
     }
 
 
@@ -242,10 +241,6 @@ def finite(weights: F64) -> F64:
 def _known(values: F64) -> list[float | None]:
     """Numbers, and None for those that are not known."""
     return [float(value) if np.isfinite(value) else None for value in values]
-
-
-def floats(values: F64) -> list[float]:
-    return [float(value) for value in values]
 
 
 def plain(result: Any) -> Any:

@@ -18,7 +18,6 @@ from gemel.carole.engine.decision.coded_links import PRECISION_DIGITS
 from gemel.carole.engine.decision.quality import claim_of
 from gemel.carole.engine.documents.insights import (
     examples,
-    floats,
     model_section,
     plain,
     shown_threshold,
@@ -107,7 +106,7 @@ def _counts(linkage: Linkage, plan: LinkagePlan) -> dict[str, Any]:
             "estimated_lost": None if linkage.blocking.lost is None else float(linkage.blocking.lost),
             "method": linkage.blocking.method,
             "assumptions": list(linkage.blocking.assumptions),
-            "estimated_recall": None if linkage.blocking_recall is None else float(linkage.blocking_recall),
+            "estimated_recall": None if linkage.blocking.recall is None else float(linkage.blocking.recall),
         }
     else:
         # Blocked pairs agree on their keys by construction, so the model does not predict how often.
@@ -128,7 +127,7 @@ def _entities(entities: Entities) -> dict[str, Any]:
 
 STATED_OF_LATENT = (
     "alone", "dependences", "records", "precision", "held", "unconstrained_matches", "log_likelihood_gain",
-    "iterations", "converged", "effect",
+    "iterations", "converged", "effect", "explained",
 )  # fmt: skip
 """What the document has of the step as it is."""
 
@@ -143,15 +142,7 @@ def _latent(found: LatentResult) -> dict[str, Any]:
         "parameters": 0 if found.joint is None else int(found.joint.model.parameters),
         **{name: plain(getattr(found, name)) for name in STATED_OF_LATENT},
         "before": {"links": found.links_before, "precision": found.precision_before, "recall": recall},
-        "bits": floats(found.bits),
-        "explained": [
-            {
-                "what": group.what,
-                "pairs": group.pairs,
-                "parts": [{"kind": kind, "name": name, "bits": bits} for kind, name, bits in group.parts],
-            }
-            for group in found.explained
-        ],
+        "bits": found.bits.tolist(),
     }
 
 
@@ -176,7 +167,7 @@ def _histogram(weight: F64, links: I64) -> dict[str, Any]:
     # The ends are the weights of single comparison vectors.
     shown = np.concatenate([[np.floor(edges[0])], edges[kept[1:-1]], [np.ceil(edges[-1])]])
     return {
-        "edges": floats(shown),
+        "edges": shown.tolist(),
         "counts": np.add.reduceat(counts, begins).tolist(),
         "links": np.add.reduceat(linked, begins).tolist(),
     }

@@ -8,7 +8,7 @@ import numpy as np
 
 from gemel.carole.arrays import F64, I32, I64
 from gemel.carole.engine.pairs.check_agreement import CheckAgreement
-from gemel.carole.engine.pairs.selection import MANY_ALLOWED, FieldsPresent
+from gemel.carole.engine.pairs.selection import FieldsPresent
 from gemel.carole.engine.run.plan import LinkagePlan
 from gemel.carole.fellegi_sunter.dependence.diagnosis import OutsideBlocks
 from gemel.carole.fellegi_sunter.link_posterior import Copies, LinkPosterior
@@ -51,23 +51,13 @@ class Candidates:
 
     def counted(self, plan: LinkagePlan) -> Copies:
         """The copies that count as one under the plan: in a file that may have several links of a record none do."""
-        allowed = MANY_ALLOWED.get(plan.assignment, ())
-        copies_a, copies_b = self.copies
-        return None if "Alice" in allowed else copies_a, None if "Bob" in allowed else copies_b
+        (copies_a, copies_b), (several_a, several_b) = self.copies, plan.several
+        return None if several_a else copies_a, None if several_b else copies_b
 
     def posterior(self, row_a: I32, row_b: I32, plan: LinkagePlan) -> LinkPosterior:
-        copies = self.counted(plan)
-        return LinkPosterior(
-            plan.assignment,
-            row_a,
-            row_b,
-            self.n_a,
-            self.n_b,
-            copies,
-            self.within,
-            plan.expected_matches,
-            threads=self.threads,
-        )
+        copies, expected = self.counted(plan), plan.expected_matches
+        n_a, n_b, threads = self.n_a, self.n_b, self.threads
+        return LinkPosterior(plan.assignment, row_a, row_b, n_a, n_b, copies, self.within, expected, threads=threads)
 
 
 def candidates_per_rule(patterns: PatternCounts, plan: LinkagePlan) -> dict[str, int]:

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gemel.carole.arrays import F64, I32, I64, U64, Ints
-from gemel.carole.engine.pairs.linkage_input import without_key_warnings
-from gemel.carole.engine.pairs.preparation import BothSets, Samples, check, check_fields, mismatch
+from gemel.carole.engine.pairs.linkage_input import LinkageInput, without_key_warnings
+from gemel.carole.engine.pairs.preparation import BothSets, Samples, check_fields, mismatch
 from gemel.carole.engine.pairs.shards import ShardedPairs
 from gemel.carole.engine.pairs.whole_pairs import WholePairs
 from gemel.carole.engine.run.contribution import Contribution
@@ -48,14 +48,9 @@ def joint_codes(a: FieldSignatures, b: FieldSignatures) -> tuple[Codes, Codes]:
     """Codes of the values on both sides, equal where signatures (or values) are; -1 where a value is missing."""
     both = np.ascontiguousarray(np.concatenate([a.signatures, b.signatures]))
     _, joint = np.unique(both.view([("", both.dtype)] * both.shape[1]).ravel(), return_inverse=True)
-    joint = joint.ravel().astype(np.int64)
-
-    def codes(field: FieldSignatures, of_values: Codes) -> Codes:
-        if not len(of_values):
-            return np.full(len(field.codes), -1, dtype=np.int64)
-        return np.where(field.codes >= 0, of_values[field.codes], -1)
-
-    return codes(a, joint[: len(a.signatures)]), codes(b, joint[len(a.signatures) :])
+    of_a, of_b = np.split(joint.ravel().astype(np.int64), [len(a.signatures)])
+    # The code of a missing value, -1, finds the last place.
+    return np.append(of_a, -1)[a.codes], np.append(of_b, -1)[b.codes]
 
 
 def value_weights(code_a: Codes, code_b: Codes) -> F64:
@@ -150,11 +145,8 @@ def values_of(a: SignatureSet, b: SignatureSet, latent: LatentPlan) -> tuple[Val
     return Values(tuple(variables), codes_a, codes_b), warnings
 
 
-class WholeFiles:
-    """The `LinkageInput` of modes open and trusted."""
-
-    within: bool = False
-    sides: tuple[str, ...] = ("Alice", "Bob")
+class WholeFiles(LinkageInput):
+    """The contributions of modes open and trusted."""
 
     def __init__(self, a: SignatureSet, b: SignatureSet) -> None:
         self.rows: BothSets = a, b
@@ -162,7 +154,8 @@ class WholeFiles:
         self.distinct_records: BothSets = self.rows
 
     def check(self, plan: LinkagePlan) -> None:
-        check(*self.rows, plan)
+        for side, part in zip(Side, self.rows, strict=True):
+            check_fields(side, part.n_rows, part.layout, plan)
         if plan.latent is not None:
             check_variables(*self.rows, plan.latent)
 
@@ -171,15 +164,9 @@ class WholeFiles:
         records = Samples(self.distinct_records, self.n_records, within=self.within)
         return WholePairs(self.rows, records, context, progress)
 
-    def warnings(self) -> Iterator[ResultWarning]:
-        yield from ()
 
-
-class BlockKeyedFiles:
-    """The `LinkageInput` of mode block_keyed."""
-
-    within: bool = False
-    sides: tuple[str, ...] = ("Alice", "Bob")
+class BlockKeyedFiles(LinkageInput):
+    """The contributions of mode block_keyed."""
 
     def __init__(self, a: Contribution, b: Contribution) -> None:
         self._a, self._b = a, b
@@ -193,11 +180,8 @@ class BlockKeyedFiles:
         for side, part in (("alice", self._a), ("bob", self._b)):
             check_fields(side, sum(of_set.rows for of_set in part.sets), part.sets[0], plan)
         if any(field.value_frequencies for field in plan.fields):
-            raise parameter(
-                "fields.value_frequencies",
-                "values cannot be counted across a file when each block has its own keys",
-                remedy="remove it, or link in mode open",
-            )
+            what = "values cannot be counted across a file when each block has its own keys"
+            raise parameter("fields.value_frequencies", what, remedy="remove it, or link in mode open")
 
     def pairs(self, context: RunContext, progress: StageProgress) -> ShardedPairs:
         samples = Samples((self._a.sample, self._b.sample), self.n_records, GROUPS)

@@ -17,15 +17,16 @@ from gemel.carole.arrays import F64, I32
 from gemel.carole.engine.decision.estimated import refine
 from gemel.carole.engine.inputs.candidates import Candidates
 from gemel.carole.engine.pairs.selection import KEPT_PROBABILITY, Selection, choose_classes
-from gemel.carole.engine.pairs.stream import KeptPairs
+from gemel.carole.engine.pairs.stream import NONE_KEPT, KeptPairs
 from gemel.carole.engine.run.contribution import Arrays, array_of
 from gemel.carole.engine.run.plan import LatentPlan, LinkagePlan
 from gemel.carole.engine.run.resources import MemoryBudget
 from gemel.carole.engine.run.result import match_probabilities
-from gemel.carole.extended_latent import BayesFactors, Classes, ExtendedSettings, Pairs, Refitted, Values
+from gemel.carole.extended_latent import BayesFactors, Classes, ExtendedEM, ExtendedSettings, Pairs, Refitted, Values
 from gemel.carole.extended_latent import KeptPairs as PairsWithFactors
 from gemel.carole.extended_latent.em import kept as keep
 from gemel.carole.extended_latent.estimation import SATURATED_CELLS, found_graph
+from gemel.carole.extended_latent.fit import log_likelihood
 from gemel.carole.fellegi_sunter.dependence.diagnosis import Evidence
 from gemel.carole.fellegi_sunter.model import level_counts
 from gemel.carole.fellegi_sunter.schemes import FittedScheme
@@ -111,67 +112,53 @@ class RunRefit:
     resolution: float
     progress: StageProgress
 
-    @property
-    def latent(self) -> LatentPlan:
-        return self.plan.latent or LatentPlan()
-
     def __call__(self, factors: BayesFactors, classes: Classes) -> Refitted:
         found, plan, scheme = self.found, self.plan, self.scheme
-        held = scheme.model.p if self.latent.p == "held" else None
+        latent = plan.latent or LatentPlan()
+        held = scheme.model.p if latent.p == "held" else None
         kept = None
         if plan.competing:
             chosen = self.keep(scheme, factors, classes, lambda done: self.progress(0.4 * done))
             kept, rows, evidence = chosen.pairs, chosen.rows, Evidence(chosen.pairs.pattern, chosen.bits)
         else:
-            none = np.empty(0, dtype=np.int32)
-            rows = KeptPairs(none, none, none)
+            rows = NONE_KEPT
             evidence = Evidence(classes.pattern, classes.log_factor / math.log(2.0), classes.count)
         links = found.posterior(rows.row_a, rows.row_b, plan)
-        scheme, levels = with_beliefs(scheme, found, self.latent)
+        scheme, levels = with_beliefs(scheme, found, latent)
         believed, progress = replace(found, levels=levels), lambda done: self.progress(0.4 + 0.6 * done)
-        fitted, posterior = refine(scheme, believed, rows, links, plan, progress, evidence, held, self.latent.p_prior)
-        n = found.patterns.n_patterns
-        if posterior is not None:
-            matches = np.bincount(rows.pattern, posterior.probability, minlength=n)
-        else:
-            matches = np.bincount(classes.pattern, classes.count * by_itself(fitted, found, classes), minlength=n)
+        fitted, posterior = refine(scheme, believed, rows, links, plan, progress, evidence, held, latent.p_prior)
+        chance = classes.count * by_itself(fitted, found, classes) if posterior is None else posterior.probability
+        matches = np.bincount(evidence.pattern, chance, minlength=found.patterns.n_patterns)
         joint = fitted.joint
-        return Refitted(
-            fitted,
-            matches.astype(np.float64),
+        model = replace(
+            fitted.model,
+            log_likelihood=log_likelihood(fitted, found.patterns, classes),
             converged=joint is None or joint.converged,
             iterations=0 if joint is None else joint.rounds,
-            kept=kept,
-            posterior=posterior,
         )
+        return Refitted(fitted, ExtendedEM(model, float(matches.sum())), kept, posterior)
 
     def keep(
         self, scheme: FittedScheme, factors: BayesFactors, classes: Classes, progress: StageProgress
     ) -> KeptByValues:
         """The pairs above the floor, by weights of a scheme and the factors."""
-        weight = class_weights(scheme, self.found, classes)
-        chance = by_itself(scheme, self.found, classes)
+        by_pattern = scheme.match_weights(self.found.patterns.gamma)
+        weight = classes.weights(by_pattern)
+        chance = match_probabilities(weight, scheme.model.p)
         maximum = self.budget.free // KEPT_PAIR_BYTES
         threshold, minimum = self.plan.threshold, KEPT_PROBABILITY
         choice = choose_classes(weight, chance, classes.count, threshold, maximum, KEPT_PAIR_BYTES, minimum)
         self.budget.take(KEPT_PAIR_BYTES * choice.n_pairs, "the pairs above the floor", "raise links.threshold")
         # Classes hold rounded factors: a pair may lie half a step below its class.
         floor = choice.floor * math.log(2.0) - self.resolution
-        score = scheme.match_weights(self.found.patterns.gamma) * math.log(2.0)
-        pairs = keep(self.pairs, factors, score, floor, progress)
+        pairs = keep(self.pairs, factors, by_pattern * math.log(2.0), floor, progress)
         self.budget.give_back(KEPT_PAIR_BYTES * choice.n_pairs)
         return KeptByValues(pairs, choice)
 
 
-def class_weights(scheme: FittedScheme, found: Candidates, classes: Classes) -> F64:
-    """Match weight of each class of pairs, in bits, agreement and values together."""
-    weights = scheme.match_weights(found.patterns.gamma)
-    return np.asarray(weights[classes.pattern] + classes.log_factor / math.log(2.0))
-
-
 def by_itself(scheme: FittedScheme, found: Candidates, classes: Classes) -> F64:
     """Match probability of a pair of each class, without its rivals."""
-    return match_probabilities(class_weights(scheme, found, classes), scheme.model.p)
+    return match_probabilities(classes.weights(scheme.match_weights(found.patterns.gamma)), scheme.model.p)
 
 
 # What is known of the joint distribution beforehand, for the extended latent step: training records, or its cells.

@@ -23,7 +23,7 @@ from gemel.carole.engine.run.result import (
 )
 from gemel.carole.extended_latent import ExtendedFit, ValueFit, Values, WeightedPairs
 from gemel.carole.extended_latent.estimation import MAX_ITERATIONS, TOLERANCE, match_records
-from gemel.carole.extended_latent.explanation import explain_pairs
+from gemel.carole.extended_latent.explanation import Contribution, Kind, explain_pairs
 from gemel.carole.extended_latent.fit import log_likelihood
 from gemel.carole.fellegi_sunter.model import PatternCounts
 from gemel.risk.models.counts import distinct_rows
@@ -267,7 +267,7 @@ def explained_groups(
         if len(chosen) < FEWEST:  # its averages identify no person
             continue
         shown = chosen[np.linspace(0, len(chosen) - 1, min(len(chosen), MAX_EXPLAINED)).astype(np.int64)]
-        sums: dict[tuple[str, str], float] = {}
+        sums: dict[tuple[Kind, str], float] = {}
         for bars in explain_pairs(fit, pairs.row_a[shown], pairs.row_b[shown], patterns.gamma[pairs.pattern[shown]]):
             for part in bars:
                 # Which keys agree differs from pair to pair; their average is one contribution.
@@ -275,8 +275,8 @@ def explained_groups(
                 sums[part.kind, name] = sums.get((part.kind, name), 0.0) + part.bits
         order = {"prior": 0, "agreement": 1, "rarity": 2, "association": 3}
         parts = sorted(
-            ((kind, name, bits / len(shown)) for (kind, name), bits in sums.items()),
-            key=lambda part: (order[part[0]], places.get(part[1], 0)),
+            (Contribution(kind, name, bits / len(shown)) for (kind, name), bits in sums.items()),
+            key=lambda part: (order[part.kind], places.get(part.name, 0)),
         )
         found.append(Explained(what, len(chosen), tuple(parts)))
     return tuple(found)
@@ -303,8 +303,8 @@ def latent_result(
         records=fit.value_fit.records,
         unconstrained_matches=unconstrained_matches,
         held=None if fit.refitted is not None and plan.competing else float(model.p) * model.n_a * model.n_b,
-        iterations=fit.em.iterations,
-        converged=fit.em.converged and fit.value_fit.converged,
+        iterations=fit.em.model.iterations,
+        converged=fit.em.model.converged and fit.value_fit.converged,
         links_before=len(linkage.links),
         precision_before=float(expected[linkage.links].mean()) if len(linkage.links) >= FEWEST else None,
         matches_before=float(expected.sum()) + linkage.matches_below_floor,
@@ -314,7 +314,7 @@ def latent_result(
             fit.values, fit.value_fit, weighted, before, after, fit.value_fit.precision or 0.0, plan.seed
         ),
         precision=fit.value_fit.precision,
-        log_likelihood_gain=float(fit.em.log_likelihood[-1]) - log_likelihood(linkage.scheme, patterns),
+        log_likelihood_gain=fit.em.model.log_likelihood - log_likelihood(linkage.scheme, patterns),
     )
 
 

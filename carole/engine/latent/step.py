@@ -16,13 +16,13 @@ import numpy as np
 from gemel.carole.arrays import I32, I64, Flags
 from gemel.carole.engine.decision.coded_links import GROUP
 from gemel.carole.engine.decision.conclusion import conclude
-from gemel.carole.engine.decision.estimated import decide, fitted_scheme, rule_fields, scored_patterns, worth_keeping
+from gemel.carole.engine.decision.estimated import decide, fitted_scheme, scored_patterns, worth_keeping
 from gemel.carole.engine.inputs.candidates import Candidates
 from gemel.carole.engine.inputs.files import check_variables, values_of
 from gemel.carole.engine.latent.refit import KEPT_PAIR_BYTES, NOTHING_KNOWN, KnownRecords, RunRefit, by_itself
 from gemel.carole.engine.latent.report import latent_result
 from gemel.carole.engine.pairs.selection import KEPT_PROBABILITY, best_possible, choose_classes, duplicates
-from gemel.carole.engine.run.contribution import n_distinct, pair_numbers
+from gemel.carole.engine.run.contribution import joined, n_distinct, pair_numbers
 from gemel.carole.engine.run.plan import LatentPlan, LinkagePlan
 from gemel.carole.engine.run.resources import KEPT_BYTES, MemoryBudget
 from gemel.carole.engine.run.result import Linkage, ScoredPairs, ScoredPatterns
@@ -137,7 +137,6 @@ def extended(
         linkage.scheme,
         [field.bounds for field in plan.compared],
         settings,
-        rules=rule_fields(plan),
         training=known.training_for(values, latent),
         known=known.joint_for(values, latent, settings),
         learn_from=learn_from,
@@ -195,7 +194,7 @@ def _with_others(scores: ScoredPairs, pairs: Pairs, fit: ExtendedFit, scored: Sc
     others = ScoredPairs(every.row_a, every.row_b, every.pattern, weight, chance, chance, bits)
     own, all_pairs = (pair_numbers(part.row_a, part.row_b) for part in (scores, others))
     others = others.of(~np.isin(all_pairs, own))
-    return scores.followed_by(others.of(np.lexsort((others.row_b, others.row_a, -others.weight))))
+    return joined([scores, others.of(np.lexsort((others.row_b, others.row_a, -others.weight)))])
 
 
 def _settings(latent: LatentPlan, plan: LinkagePlan) -> ExtendedSettings:

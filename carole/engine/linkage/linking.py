@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -12,16 +12,18 @@ import numpy as np
 from gemel.carole.arrays import F64, I32, I64
 from gemel.carole.engine.decision.conclusion import conclude
 from gemel.carole.engine.decision.decoys import decoys_of_files, records_and_decoys
+from gemel.carole.engine.decision.estimated import scored_patterns
 from gemel.carole.engine.inputs.files import WholeFiles, rarity
 from gemel.carole.engine.latent.refit import NOTHING_KNOWN, KnownRecords
 from gemel.carole.engine.linkage.local import Run
 from gemel.carole.engine.pairs.selection import copies
 from gemel.carole.engine.pairs.stream import ComparisonVectors
-from gemel.carole.engine.run.contribution import pair_numbers
+from gemel.carole.engine.run.contribution import joined, pair_numbers
 from gemel.carole.engine.run.plan import LinkagePlan
 from gemel.carole.engine.run.resources import KEPT_BYTES, Resources
 from gemel.carole.engine.run.result import Linkage, ScoredPairs, ScoredPatterns, match_probabilities
 from gemel.carole.fellegi_sunter.entities import Entities, OwnPersons, Pairs, persons, same_entity, without_kin
+from gemel.carole.fellegi_sunter.model import PatternCounts
 from gemel.common.documents.result_warning import ResultWarning, result_warning
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.progress import Progress, StageProgress
@@ -54,24 +56,14 @@ class OneFile(WholeFiles):
         self.distinct_records = part, part
 
 
-@dataclass(frozen=True)
-class Deduplication:
-    """A file's duplicates.
-
-    `linkage`: of the file with itself: `row_a` is the earlier record of each pair, `link_probability` the probability
-    that both are of one person, and the links are the kept pairs within persons; `person`: int64, shape (n_rows,): the
-    first record of each record's person; the record itself where it has no earlier one.
-    """
-
-    linkage: Linkage
-    person: I64
-
-
-def deduplicate(part: SignatureSet, plan: LinkagePlan, resources: Resources, progress: Progress) -> Deduplication:
+def deduplicate(part: SignatureSet, plan: LinkagePlan, resources: Resources, progress: Progress) -> tuple[Linkage, I64]:
     """Find the records of a file that are of one person.
 
     `plan`: what is meant for two files is left alone: the assignment, the expected matches, the latent step and the
-    estimates of quality. Raises as `link`.
+    estimates of quality. Returns the linkage of the file with itself: `row_a` is the earlier record of each pair,
+    `link_probability` the probability that both are of one person, and the links are the kept pairs within persons;
+    and int64, shape (n_rows,): the first record of each record's person; the record itself where it has no earlier one.
+    Raises as `link`.
     """
     plan = replace(
         plan, assignment="one_to_many", latent=None, expected_matches=None, check_field=None, replicates=0, decoys=0,
@@ -92,7 +84,7 @@ def deduplicate(part: SignatureSet, plan: LinkagePlan, resources: Resources, pro
         warnings=tuple(warning for warning in linkage.warnings if warning.code not in NOT_OF_ONE_FILE),
         one_file=part.n_rows,
     )
-    return Deduplication(linkage, person)
+    return linkage, person
 
 
 def _personal(linkage: Linkage, pairs: ScoredPairs, plan: LinkagePlan) -> F64:
@@ -107,8 +99,7 @@ def _personal(linkage: Linkage, pairs: ScoredPairs, plan: LinkagePlan) -> F64:
 
 def _with_an_empty_record(part: SignatureSet) -> SignatureSet:
     fields = {
-        name: replace(field, codes=np.append(field.codes, np.array(MISSING, dtype=field.codes.dtype)))
-        for name, field in part.fields.items()
+        name: replace(field, codes=np.append(field.codes, np.int32(MISSING))) for name, field in part.fields.items()
     }
     # A key of its own: it is in no block, and is no record without a key that a warning should count.
     own_key = np.array([np.iinfo(np.uint64).max], dtype=np.uint64)
@@ -150,24 +141,20 @@ def own_persons(
 
     # A requested rate of false links is one of links between persons: these are then the most probable ones.
     try:
-        found = deduplicate(part, replace(plan, false_link_rate=None), resources, of_stage)
+        linkage, person = deduplicate(part, replace(plan, false_link_rate=None), resources, of_stage)
     except GemelError as error:
         if error.code is not ErrorCode.NOT_IDENTIFIED:
             raise
-        raise GemelError(
-            ErrorCode.NOT_IDENTIFIED,
-            f"the persons within {side}'s file cannot be found by these fields: {error.what}",
-            where=error.where,
-            got=error.got,
-            remedy="compare more fields, or set links.assignment to one_to_one",
-        ) from error
-    pairs = found.linkage.pairs
+        what = f"the persons within {side}'s file cannot be found by these fields: {error.what}"
+        remedy = "compare more fields, or set links.assignment to one_to_one"
+        raise GemelError(error.code, what, where=error.where, got=error.got, remedy=remedy) from error
+    pairs = linkage.pairs
     warnings = tuple(
         result_warning("persons_in_doubt", side=side, reason=warning.text.removesuffix("."))
-        for warning in found.linkage.warnings
+        for warning in linkage.warnings
         if warning.code in DOUBTS
     )
-    return OwnPersons.of(found.person, pairs.row_a, pairs.row_b, pairs.link_probability), warnings
+    return OwnPersons.of(person, pairs.row_a, pairs.row_b, pairs.link_probability), warnings
 
 
 def both_persons(
@@ -195,21 +182,19 @@ def with_entities(
     entities = Entities.of((own[0].first, own[1].first), links)
     n_links = int(np.dot(*entities.sizes))
     if KEPT_BYTES * n_links > resources.memory_bytes - linkage.peak_bytes:
-        raise GemelError(
-            ErrorCode.MEMORY,
-            "the pairs of records of linked persons do not fit into the memory of a run",
-            where="limits.memory",
-            got=f"{n_links:,} pairs",
-            remedy="compare fields that distinguish people, or raise it in Carole's configuration",
-        )
-    row_a, row_b = _not_kept(entities.pairs(), kept)
+        what = "the pairs of records of linked persons do not fit into the memory of a run"
+        remedy = "compare fields that distinguish people, or raise it in Carole's configuration"
+        raise GemelError(ErrorCode.MEMORY, what, where="limits.memory", got=f"{n_links:,} pairs", remedy=remedy)
+    row_a, row_b = entities.pairs()
+    new = ~np.isin(pair_numbers(row_a, row_b), pair_numbers(kept.row_a, kept.row_b))
+    row_a, row_b = row_a[new], row_b[new]
     patterns, pattern = _compared(linkage.patterns, linkage, (row_a, row_b), a, b, plan)
     weight = patterns.weight[pattern]
     names = [field.name for field in plan.fields if field.value_frequencies]
     if names:
         weight = weight + rarity(a, b, names, row_a, row_b)
     by_itself = match_probabilities(weight, linkage.model.p)
-    pairs = kept.followed_by(ScoredPairs(row_a, row_b, pattern, weight, by_itself, by_itself))
+    pairs = joined([kept, ScoredPairs(row_a, row_b, pattern, weight, by_itself, by_itself)])
     probability = same_entity(
         own, (kept.row_a, kept.row_b), kept.weight, kept.link_probability, (pairs.row_a, pairs.row_b)
     )
@@ -229,11 +214,6 @@ def with_entities(
     return replace(linkage, warnings=(*linkage.warnings, exceeding))
 
 
-def _not_kept(pairs: Pairs, kept: ScoredPairs) -> Pairs:
-    new = ~np.isin(pair_numbers(*pairs), pair_numbers(kept.row_a, kept.row_b))
-    return pairs[0][new], pairs[1][new]
-
-
 def _compared(
     known: ScoredPatterns, linkage: Linkage, rows: Pairs, a: SignatureSet, b: SignatureSet, plan: LinkagePlan
 ) -> tuple[ScoredPatterns, I32]:
@@ -244,15 +224,9 @@ def _compared(
     at = first[member.ravel()[len(known.gamma) :]]
     new = at >= len(known.gamma)
     at[new] = len(known.gamma) + np.arange(int(new.sum()))
-    gamma = gamma[new]
-    patterns = ScoredPatterns(
-        np.concatenate([known.gamma, gamma]),
-        np.concatenate([known.mask, np.zeros(len(gamma), dtype=known.mask.dtype)]),
-        np.concatenate([known.count, np.zeros(len(gamma), dtype=known.count.dtype)]),
-        np.concatenate([known.weight, linkage.scheme.match_weights(gamma)]),
-        np.concatenate([known.probability, linkage.scheme.match_probabilities(gamma)]),
-    )
-    return patterns, at[of_pair].astype(np.int32)
+    no_mask, no_pairs = np.zeros(int(new.sum()), dtype=np.uint32), np.zeros(int(new.sum()), dtype=np.int64)
+    added = scored_patterns(linkage.scheme, PatternCounts(gamma[new], no_mask, no_pairs))
+    return joined([known, added]), at[of_pair].astype(np.int32)
 
 
 def link(

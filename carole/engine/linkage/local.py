@@ -11,12 +11,12 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from concurrent.futures import Executor, ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 
 import numpy as np
 
-from gemel.carole.arrays import F64, I64
+from gemel.carole.arrays import I64
 from gemel.carole.engine.decision.decoys import WeightedPairs
 from gemel.carole.engine.decision.estimated import fitted_scheme, scored_patterns, worth_keeping
 from gemel.carole.engine.inputs.candidates import Candidates
@@ -24,14 +24,22 @@ from gemel.carole.engine.inputs.files import BlockKeyedFiles, WholeFiles, rarity
 from gemel.carole.engine.latent.refit import NOTHING_KNOWN, KnownRecords
 from gemel.carole.engine.latent.step import extended
 from gemel.carole.engine.pairs.check_agreement import CheckAgreement, selected_outside
-from gemel.carole.engine.pairs.linkage_input import ComparedPairs, LinkageInput, run_warnings
+from gemel.carole.engine.pairs.linkage_input import LinkageInput, run_warnings
 from gemel.carole.engine.pairs.preparation import BothSets
 from gemel.carole.engine.pairs.selection import KEPT_PROBABILITY, KEPT_WITH_VALUES, choose_classes
 from gemel.carole.engine.pairs.stream import KeptPairs, StreamedPairs
 from gemel.carole.engine.pairs.whole_pairs import WholePairs
 from gemel.carole.engine.run.contribution import Contribution
 from gemel.carole.engine.run.plan import LinkagePlan
-from gemel.carole.engine.run.resources import KEPT_BYTES, MemoryBudget, Resources, RunContext, UnitPool, quiet
+from gemel.carole.engine.run.resources import (
+    KEPT_BYTES,
+    MemoryBudget,
+    Resources,
+    RunContext,
+    ThreadedUnits,
+    UnitPool,
+    quiet,
+)
 from gemel.carole.engine.run.result import Linkage
 from gemel.carole.fellegi_sunter.model import PatternCounts
 from gemel.carole.fellegi_sunter.schemes import FittedScheme
@@ -48,12 +56,9 @@ def compare(
     and `b`. Raises as `link`; PARAMETER if a block has more pairs than its rule allows.
     """
     run = Run(BlockKeyedFiles(a, b), plan, resources, progress)
-    with ThreadPoolExecutor(resources.threads, thread_name_prefix="linkage") as pool:
-        if resources.units is None:
-            found, kept, _ = run.compared(pool)
-        else:
-            with resources.units((a.reference(0), b.reference(0))) as units:
-                found, kept, _ = run.compared(pool, units)
+    opened = nullcontext() if resources.units is None else resources.units((a.reference(0), b.reference(0)))
+    with ThreadPoolExecutor(resources.threads, thread_name_prefix="linkage") as pool, opened as units:
+        found, kept, _ = run.compared(pool, units)
     return found, kept
 
 
@@ -71,11 +76,12 @@ class Run:
         files, plan, budget = self._files, self._plan, self._budget
         n_a, n_b = files.n_records
         plan.check_expected_matches(n_a, n_b)
-        context = RunContext.of(plan, budget, pool, self._threads, units)
+        context = RunContext(plan, budget, pool, self._threads, units or ThreadedUnits(pool, self._threads))
         with self._stage("tables") as progress:
             pairs = files.pairs(context, progress)
         with self._stage("levels") as progress:
-            levels = self._chance_levels(pairs, progress)
+            # Without blocking they follow from the vectors.
+            levels = pairs.by_chance.levels(progress) if plan.rules else None
         with self._stage("count") as progress:
             code, mask, count = pairs.count(progress)
             check_pairs(int(count.sum()), n_a, n_b)
@@ -99,6 +105,10 @@ class Run:
             outside_blocks = pairs.by_chance.outside_blocks() if selected_outside(plan) else None
         missing = pairs.by_chance.missing()
         lacking, equal = pairs.record_facts()
+        names = [field.name for field in plan.fields if field.value_frequencies]
+        checked = None
+        if plan.check_field is not None and kept.agrees is not None:
+            checked = CheckAgreement(kept.agrees, pairs.by_chance.strangers(plan.check_field))
         candidates = Candidates(
             n_a=n_a,
             n_b=n_b,
@@ -113,8 +123,8 @@ class Run:
             warnings=(*run_warnings(plan, pairs, selection, missing, files.sides), *files.warnings()),
             seconds=self._seconds,
             peak_bytes=budget.peak,
-            rarity=self._rarity(kept),
-            checked=self._checked(kept, pairs),
+            rarity=rarity(*self._rows, names, kept.row_a, kept.row_b) if names else None,
+            checked=checked,
             within=files.within,
             threads=self._threads,
         )
@@ -123,7 +133,7 @@ class Run:
     def above(self, pool: Executor, files: LinkageInput, scheme: FittedScheme, floor: float) -> WeightedPairs:
         """The pairs of other files whose weight under a known model reaches a floor, in the memory that is left."""
         budget = MemoryBudget(self._budget.free)
-        context = RunContext.of(self._plan, budget, pool, self._threads)
+        context = RunContext(self._plan, budget, pool, self._threads, ThreadedUnits(pool, self._threads))
         pairs = files.pairs(context, quiet)
         code, mask, count = pairs.count(quiet)
         weight = scheme.match_weights(context.packing.unpack(code))
@@ -148,27 +158,11 @@ class Run:
             peak_bytes=self._budget.peak,
         )
 
-    def _rarity(self, kept: KeptPairs) -> F64 | None:
-        names = [field.name for field in self._plan.fields if field.value_frequencies]
-        return rarity(*self._rows, names, kept.row_a, kept.row_b) if names else None
-
-    def _checked(self, kept: KeptPairs, pairs: ComparedPairs) -> CheckAgreement | None:
-        if self._plan.check_field is None or kept.agrees is None:
-            return None
-        return CheckAgreement(kept.agrees, pairs.by_chance.strangers(self._plan.check_field))
-
     @property
     def _rows(self) -> BothSets:
         """The rows of whole files, for what no other contribution supports."""
         assert isinstance(self._files, WholeFiles)  # noqa: S101 - `check` has refused it
         return self._files.rows
-
-    def _chance_levels(self, pairs: ComparedPairs, progress: StageProgress) -> F64 | None:
-        """Levels over the whole product; without blocking they follow from the patterns."""
-        if not self._plan.rules:
-            progress(1.0)
-            return None
-        return pairs.by_chance.levels(progress)
 
     @contextmanager
     def _stage(self, name: str) -> Iterator[StageProgress]:
@@ -182,29 +176,15 @@ class Run:
 def check_pairs(n_pairs: int, n_a: int, n_b: int) -> None:
     """Refuse more pairs than the files' records have, which only dummies and decoys can cause."""
     if n_pairs > n_a * n_b:
-        raise parameter(
-            "padding",
-            f"with dummies and decoys in them the blocks have more pairs than the {n_a:,} by {n_b:,} records",
-            f"{n_pairs:,} pairs",
-            "pad less, block more finely or drop decoys; a linkage of so few records can do without blocking, in"
-            " mode open",
-        )
+        what = f"with dummies and decoys in them the blocks have more pairs than the {n_a:,} by {n_b:,} records"
+        remedy = "pad less, block more finely or drop decoys; a linkage of so few records can do without blocking"
+        raise parameter("padding", what, f"{n_pairs:,} pairs", f"{remedy}, in mode open")
 
 
 def _require_all(kept: KeptPairs, count: I64, selected: I64) -> None:
     """Refuse to go on if the second pass has not found the pairs that the first one counted."""
     found = np.bincount(kept.pattern, minlength=len(count))[selected]
     if not np.array_equal(found, count[selected]):
-        raise GemelError(
-            ErrorCode.INTERNAL,
-            f"{int(count[selected].sum()):,} pairs were counted that are to be kept",
-            where="the second pass over the pairs",
-            got=f"{int(found.sum()):,} pairs",
-            remedy="start the run again, and report it",
-        )
-
-
-# The link of two whole files: of records, or of persons where files have several records of one.
-#
-# A run compares and estimates (`local`) and decides (`conclusion`). Here is what goes before and after it: records of a
-# file that count as one person, decoys that are no records, and the extended latent step.
+        what = f"{int(count[selected].sum()):,} pairs were counted that are to be kept"
+        where, got = "the second pass over the pairs", f"{int(found.sum()):,} pairs"
+        raise GemelError(ErrorCode.INTERNAL, what, where=where, got=got, remedy="start the run again, and report it")

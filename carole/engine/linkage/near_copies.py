@@ -91,19 +91,18 @@ def near_copies(
     values of `GROUPINGS` fields instead. Where rows are sampled (with a seed that follows from the plan) the share p of
     k compared rows has the standard error sqrt(p (1 - p) / k), with (hits + 1) / (k + 2) for p.
     """
-    first, second = files
-    if isinstance(first, Contribution):
-        assert isinstance(second, Contribution)  # noqa: S101 - one mode for both
-        samples, groups = (first.sample, second.sample), GROUPS
-    else:
-        assert isinstance(second, SignatureSet)  # noqa: S101
-        samples, groups = (first, second), 1
     if padded:
-        unseen = (NearCopies(part.n_records, 0.0, 0, 0.0, distinguishing=False) for part in files)  # type: ignore[union-attr]
-        return next(unseen), next(unseen)
+        unseen = [NearCopies(_n_records(part), 0.0, 0, 0.0, distinguishing=False) for part in files]
+        return unseen[0], unseen[1]
     rng = np.random.default_rng(plan.seed)
-    evidence = Evidence(plan, _chance(samples, groups, plan, rng))
-    return _Count(first, plan, evidence, rng).total(), _Count(second, plan, evidence, rng).total()
+    in_a, in_b = (part.sample if isinstance(part, Contribution) else part for part in files)
+    evidence = Evidence(plan, _chance((in_a, in_b), GROUPS if isinstance(files[0], Contribution) else 1, plan, rng))
+    a, b = (_Count(part, plan, evidence, rng).total() for part in files)
+    return a, b
+
+
+def _n_records(file: SignatureSet | Contribution) -> int:
+    return file.n_rows if isinstance(file, SignatureSet) else file.n_records
 
 
 class Evidence:
@@ -153,7 +152,7 @@ def _chance(
 ) -> list[F64]:
     """By field, the bits of evidence of each level: how rarely random pairs of the two files reach it."""
     if groups > 1:
-        row_a, row_b = pairs_in_groups(samples, groups)
+        row_a, row_b = pairs_in_groups(samples[0].n_rows, samples[1].n_rows, groups)
     else:
         n = min(CHANCE_PAIRS, samples[0].n_rows * samples[1].n_rows)
         row_a, row_b = (rng.integers(0, part.n_rows, n).astype(np.int32) for part in samples)
@@ -174,7 +173,7 @@ class _Count:
         self, file: SignatureSet | Contribution, plan: LinkagePlan, evidence: Evidence, rng: np.random.Generator
     ) -> None:
         self._file, self._plan, self._evidence, self._rng = file, plan, evidence, rng
-        self._records = file.n_rows if isinstance(file, SignatureSet) else file.n_records
+        self._records = _n_records(file)
 
     def total(self) -> NearCopies:
         file = self._file

@@ -14,13 +14,13 @@ import numpy as np
 from gemel.carole.arrays import F64, I8, I32, I64, U32, Flags
 from gemel.carole.blocking.candidates import AscendingPairs, Part, stretches
 from gemel.carole.engine.pairs.preparation import (
+    EXACT_CELLS,
+    SAMPLE_PAIRS,
     Samples,
     all_pairs_levels,
     comparison_of,
     field_levels,
     grouped_levels,
-    levels_of_all,
-    missing_shares,
     pairs_in_groups,
     without_diagonal,
 )
@@ -31,7 +31,7 @@ from gemel.carole.fellegi_sunter.dependence.diagnosis import OutsideBlocks
 from gemel.carole.fellegi_sunter.schemes import scheme_named
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.progress import StageProgress
-from gemel.common.signatures.signature_sets import SignatureSet
+from gemel.common.signatures.signature_sets import MISSING, SignatureSet
 
 
 @dataclass(frozen=True, repr=False)
@@ -123,10 +123,13 @@ class SampledAgreement:
         samples, context = self._samples, self._context
         n_a, n_b = samples.n_records
         rows_a, rows_b = (part.n_rows for part in samples.rows)
+        vectors = ComparisonVectors(*samples.rows, context.plan, self._tables)
         for maximum in SAMPLES:
             drawn = RandomPairs(rows_a, rows_b, self._mark, min(maximum, n_a * n_b), context.plan.seed, samples.groups)
+            source, fitting = AscendingPairs(drawn) if samples.within else drawn, context.max_patterns(drawn.n_pairs)
+            stream = PairStream(source, vectors, context.pool, context.threads, max_patterns=fitting, store=False)
             try:
-                code, mask, count = self._stream(drawn).count(quiet)
+                code, mask, count = stream.count(quiet)
                 break
             except GemelError as error:
                 # Fewer pairs have fewer distinct vectors, which may fit into memory.
@@ -137,22 +140,24 @@ class SampledAgreement:
         return OutsideBlocks(context.packing.unpack(code[outside]), count[outside] * scale, scale)
 
     def missing(self) -> dict[str, tuple[float, float]]:
-        return missing_shares(*self._samples.rows, self._context.plan)
+        plan = self._context.plan
+
+        def shares(*names: str) -> tuple[float, float]:
+            missing = ([part.fields[name].codes == MISSING for name in names] for part in self._samples.rows)
+            a, b = (float(np.logical_or.reduce(of_side).mean()) for of_side in missing)
+            return a, b
+
+        found = {field.name: shares(field.name) for field in plan.fields}
+        found |= {plan.compared[q].name: shares(*names) for names, q in zip(plan.swaps, plan.swapped, strict=True)}
+        return found | {plan.compared[q].name: (0.0, 0.0) for q in plan.presence}
 
     def strangers(self, field: FieldPlan) -> float:
         """The share of all pairs of records with a field, or of a sample of them, that agree in it."""
         rows, groups = self._samples.rows, self._samples.groups
         if groups > 1:
-            levels = field_levels(rows, field, pairs_in_groups(rows, groups))
+            levels = field_levels(rows, field, pairs_in_groups(rows[0].n_rows, rows[1].n_rows, groups))
         else:
-            rng = np.random.default_rng(self._context.plan.seed)
-            levels = levels_of_all(*rows, field, self._context.pool, rng)
+            pool, rng = self._context.pool, np.random.default_rng(self._context.plan.seed)
+            levels = comparison_of(*rows, field).distribution(pool, rng, EXACT_CELLS, SAMPLE_PAIRS)
         total = float(levels.sum())
         return float(levels[-1]) / total if total else 0.0
-
-    def _stream(self, pairs: RandomPairs) -> PairStream:
-        context = self._context
-        vectors = ComparisonVectors(*self._samples.rows, context.plan, self._tables)
-        source = AscendingPairs(pairs) if self._samples.within else pairs
-        maximum = context.max_patterns(pairs.n_pairs)
-        return PairStream(source, vectors, context.pool, context.threads, max_patterns=maximum, store=False)

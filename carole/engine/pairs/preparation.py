@@ -30,11 +30,6 @@ TABLES_SHARE = 0.5
 """Share of the remaining memory that a level table may take, applied again after each."""
 
 
-def check(a: SignatureSet, b: SignatureSet, plan: LinkagePlan) -> None:
-    for side, part in (("alice", a), ("bob", b)):
-        check_fields(side, part.n_rows, part.layout, plan)
-
-
 def check_fields(side: str, n_rows: int, layout: SetLayout, plan: LinkagePlan) -> None:
     """Raise `GemelError` unless a side's sets, of that layout and so many rows together, hold what the plan needs."""
     if n_rows == 0:
@@ -66,18 +61,6 @@ def mismatch(
 def comparison_of(a: SignatureSet, b: SignatureSet, field: FieldPlan, table: I8 | None = None) -> FieldComparison:
     sides = a.fields[field.name], b.fields[field.name]
     return FieldComparison(*sides, field.bounds, field.comparator, field.randomised_response, table)
-
-
-def levels_of_all(
-    a: SignatureSet,
-    b: SignatureSet,
-    field: FieldPlan,
-    pool: Executor,
-    rng: np.random.Generator,
-    table: I8 | None = None,
-) -> F64:
-    """Numbers of pairs of rows at each of a field's levels, of all pairs or of a random sample."""
-    return comparison_of(a, b, field, table).distribution(pool, rng, EXACT_CELLS, SAMPLE_PAIRS)
 
 
 def crosswise(a: SignatureSet, b: SignatureSet, plan: LinkagePlan) -> list[CrosswiseComparison]:
@@ -127,7 +110,8 @@ def all_pairs_levels(
     counts = np.zeros((len(plan.compared), max(len(field.bounds) for field in plan.compared)))
     streams = np.random.default_rng(plan.seed).spawn(len(plan.compared))
     for q, (field, rng) in enumerate(zip(plan.fields, streams, strict=False)):
-        counts[q, : len(field.bounds)] = levels_of_all(a, b, field, pool, rng, tables.get(field.name))
+        compared = comparison_of(a, b, field, tables.get(field.name))
+        counts[q, : len(field.bounds)] = compared.distribution(pool, rng, EXACT_CELLS, SAMPLE_PAIRS)
         progress((q + 1) / len(plan.compared))
     for q, comparison in zip(plan.swapped, crosswise(a, b, plan), strict=True):
         found = comparison.distribution(pool, streams[q], SAMPLE_PAIRS)
@@ -154,22 +138,6 @@ def without_diagonal(counts: F64, part: SignatureSet, plan: LinkagePlan) -> F64:
     return found
 
 
-def missing_shares(a: SignatureSet, b: SignatureSet, plan: LinkagePlan) -> dict[str, tuple[float, float]]:
-    """Per field the share of rows of A and of B that have no value."""
-
-    def share(part: SignatureSet, name: str) -> float:
-        return float((part.fields[name].codes == MISSING).mean())
-
-    def share_of_either(part: SignatureSet, names: tuple[str, str]) -> float:
-        return float(np.logical_or(*(part.fields[name].codes == MISSING for name in names)).mean())
-
-    found = {field.name: (share(a, field.name), share(b, field.name)) for field in plan.fields}
-    for names, q in zip(plan.swaps, plan.swapped, strict=True):
-        found[plan.compared[q].name] = share_of_either(a, names), share_of_either(b, names)
-    found |= {plan.compared[q].name: (0.0, 0.0) for q in plan.presence}
-    return found
-
-
 Rows = tuple[I32, I32]
 """Rows of pairs: of A's sample, and of B's."""
 
@@ -184,12 +152,8 @@ class Samples:
     within: bool = False
 
 
-def pairs_in_groups(samples: BothSets, groups: int) -> Rows:
-    """All pairs of rows of two samples that are in the same group."""
-    return pairs_of_groups(samples[0].n_rows, samples[1].n_rows, groups)
-
-
-def pairs_of_groups(n_a: int, n_b: int, groups: int) -> Rows:
+def pairs_in_groups(n_a: int, n_b: int, groups: int) -> Rows:
+    """All pairs of rows of two samples of so many rows that are in the same group."""
     size_a, size_b = n_a // groups, n_b // groups
     row_a = np.repeat(np.arange(n_a, dtype=np.int32), size_b)
     in_group = np.tile(np.arange(size_b, dtype=np.int32), n_a)
@@ -207,7 +171,7 @@ def grouped_levels(samples: BothSets, groups: int, plan: LinkagePlan) -> F64:
 
     As many comparisons of signatures for each field as there are pairs: 400,000 take some milliseconds.
     """
-    rows = pairs_in_groups(samples, groups)
+    rows = pairs_in_groups(samples[0].n_rows, samples[1].n_rows, groups)
     counts = np.zeros((len(plan.compared), max(len(field.bounds) for field in plan.compared)))
     for q, field in enumerate(plan.fields):
         counts[q, : len(field.bounds)] = field_levels(samples, field, rows)

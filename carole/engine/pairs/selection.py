@@ -58,13 +58,10 @@ def choose_classes(
     n_links = int(np.searchsorted(-probability, -threshold, side="right"))
     for_links = int(total[n_links - 1]) if n_links else 0
     if for_links > maximum:
-        raise GemelError(
-            ErrorCode.MEMORY,
-            f"the {for_links:,} pairs that reach the threshold need {mebibytes(for_links * bytes_each)} of memory "
-            f"but {mebibytes(maximum * bytes_each)} are left",
-            where="resources.memory_bytes",
-            remedy="raise links.threshold, grant more memory, or check the model: it may treat blocks as matches",
-        )
+        need, left = mebibytes(for_links * bytes_each), mebibytes(maximum * bytes_each)
+        what = f"the {for_links:,} pairs that reach the threshold need {need} of memory but {left} are left"
+        remedy = "raise links.threshold, grant more memory, or check the model: it may treat blocks as matches"
+        raise GemelError(ErrorCode.MEMORY, what, where="resources.memory_bytes", remedy=remedy)
     selected = int(np.searchsorted(-probability, -min_probability, side="right"))
     limit = min(maximum, max(MAX_PAIRS, for_links))
     fitting = int(np.searchsorted(total, limit, side="right"))
@@ -84,9 +81,6 @@ STRONG = 0.5
 
 CHANCE = 0.05
 """Largest share of the pairs of equal records that chance may explain where they are taken for copies."""
-
-MANY_ALLOWED = {"none": ("Alice", "Bob"), "many_to_one": ("Alice",), "one_to_many": ("Bob",)}
-"""Whose file may have several records of a person under an assignment."""
 
 
 def equal_records(part: SignatureSet, plan: LinkagePlan, blocks: U64 | None = None) -> int:
@@ -145,8 +139,9 @@ def duplicate_warnings(found: tuple[Duplicates, Duplicates], plan: LinkagePlan) 
     chosen = plan.assignment
     if chosen == "clusters":
         return
-    for side, one, other in zip(("Alice", "Bob"), found, ("many_to_one", "one_to_many"), strict=True):
-        if side in MANY_ALLOWED.get(chosen, ()):
+    others = "many_to_one", "one_to_many"
+    for side, one, other, several in zip(("Alice", "Bob"), found, others, plan.several, strict=True):
+        if several:
             continue
         if one.equal:
             yield result_warning("equal_records", records=one.equal, side=side, assignment=chosen, other=other)
@@ -195,19 +190,17 @@ def best_possible(
 
     By fields, not by values: the model does not give a rare value more weight than a common one.
     """
-    of_a, of_b = (_best_of_file(found, plan, fitted) for found in lacking)
-    return of_a, of_b
+    return _best_of_file(lacking[0], plan, fitted), _best_of_file(lacking[1], plan, fitted)
 
 
 def _best_of_file(found: FieldsPresent, plan: LinkagePlan, fitted: FittedScheme) -> BestPossible:
     gamma = np.full((len(found.missing), len(plan.compared)), -1, dtype=np.int8)
-    position = {field.name: q for q, field in enumerate(plan.fields)}
     for q, field in enumerate(plan.fields):
         gamma[~found.missing[:, q], q] = len(field.bounds) - 1
-    for q, swap in zip(plan.swapped, plan.swaps, strict=True):
-        gamma[~found.missing[:, [position[name] for name in swap]].any(axis=1), q] = 0
+    for q, places in zip(plan.swapped, plan.exchanged, strict=True):
+        gamma[~found.missing[:, places].any(axis=1), q] = 0
     for q, name in zip(plan.presence, plan.present, strict=True):
-        gamma[:, q] = ~found.missing[:, position[name]]
+        gamma[:, q] = ~found.missing[:, plan.position[name]]
     probability = fitted.match_probabilities(gamma)
     order = np.argsort(probability, kind="stable")
     return BestPossible(probability[order], found.records[order])

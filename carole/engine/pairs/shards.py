@@ -24,8 +24,8 @@ from gemel.carole.engine.pairs.check_agreement import SampledAgreement, agreemen
 from gemel.carole.engine.pairs.linkage_input import LARGE_BLOCK
 from gemel.carole.engine.pairs.preparation import Samples
 from gemel.carole.engine.pairs.selection import FieldsPresent, equal_records, fields_present, summed_fields_present
-from gemel.carole.engine.pairs.stream import ComparisonVectors, KeptPairs, PairStream, joined
-from gemel.carole.engine.run.contribution import Contribution, SetReference
+from gemel.carole.engine.pairs.stream import NONE_KEPT, ComparisonVectors, KeptPairs, PairStream
+from gemel.carole.engine.run.contribution import Contribution, SetReference, joined
 from gemel.carole.engine.run.plan import LinkagePlan, RulePlan
 from gemel.carole.engine.run.resources import BlocksBySize, LostUnitError, RunContext, in_order, quiet
 from gemel.common.errors import ErrorCode, GemelError, parameter
@@ -55,11 +55,6 @@ class ShardReference:
     a: SetReference
     b: SetReference
     before: tuple[int, int]
-
-    @classmethod
-    def of(cls, a: Contribution, b: Contribution, shard: Shard) -> ShardReference:
-        before = a.starts[shard.set_a], b.starts[shard.set_b]
-        return cls(shard, a.reference(shard.set_a), b.reference(shard.set_b), before)
 
 
 class Unit(NamedTuple):
@@ -103,12 +98,9 @@ def units_of(shard: Shard, pairs: int) -> Iterator[Unit]:
 
 def refuse_above_limit(block: Block, rule: RulePlan) -> None:
     if block.pairs > rule.limit:
-        raise parameter(
-            f"blocking.{rule.name}",
-            f"a block may have at most {rule.limit:,} pairs",
-            f"a block of {block.rows_a:,} by {block.rows_b:,} rows",
-            "raise its limit, or name a field to split the rule by and contribute again",
-        )
+        what, where = f"a block may have at most {rule.limit:,} pairs", f"blocking.{rule.name}"
+        got = f"a block of {block.rows_a:,} by {block.rows_b:,} rows"
+        raise parameter(where, what, got, "raise its limit, or name a field to split the rule by and contribute again")
 
 
 # The units of work of a run in mode block_keyed: functions of a reference to a shard and a place in it.
@@ -122,42 +114,23 @@ Selected = tuple[I64, U32, I64]
 """Packed vectors, masks, and the number of each in the result."""
 
 
-@dataclass(frozen=True, repr=False)
-class ShardSize:
-    """The pairs within the blocks of a shard, and its blocks of many pairs."""
-
-    pairs: int
-    large: list[Block]
-
-
-@dataclass(frozen=True)
-class RecordFacts:
-    """Of the rows of a set: which fields they lack, and how many equal another."""
-
-    present: FieldsPresent
-    equal: int
-
-
 @dataclass(frozen=True)
 class UnitReference:
     shard: ShardReference
     unit: Unit
 
 
-def shard_size(shard: ShardReference, above: int) -> ShardSize:
-    """Count the pairs of a shard; only digests are read."""
-    return ShardSize(*shared_blocks(shard.place.rule, shard.a.digests(), shard.b.digests(), above))
+def shard_size(shard: ShardReference, above: int) -> tuple[int, list[Block]]:
+    """The pairs within the blocks of a shard, and its blocks of more than `above`; only digests are read."""
+    return shared_blocks(shard.place.rule, shard.a.digests(), shard.b.digests(), above)
 
 
-def digest_of_blocks(part: Contribution, number: int) -> bytes:
-    return hashlib.sha256(part.reference(number).digests().astype("<u8").tobytes()).digest()
-
-
-def record_facts(part: SetReference, plan: LinkagePlan) -> RecordFacts:
-    """Of a set of the rule with most rows, in which each row is a different record."""
+def record_facts(part: SetReference, plan: LinkagePlan) -> tuple[FieldsPresent, int]:
+    """Which fields the rows of a set lack, and how many equal another: of a set of the rule with most rows, in which
+    each row is a different record."""
     rows = part.read()
     # Of a field that the rule fixes all rows have the same code, whatever their block: the block tells them apart.
-    return RecordFacts(fields_present(rows, plan), equal_records(rows, plan, rows.blocks[rows.rule]))
+    return fields_present(rows, plan), equal_records(rows, plan, rows.blocks[rows.rule])
 
 
 def count_unit(unit: UnitReference, plan: LinkagePlan, max_patterns: int) -> Counts:
@@ -187,12 +160,9 @@ def _stream(
     keys_a, keys_b = ([part.blocks[rule.name] for rule in plan.rules] for part in (in_a, in_b))
     pairs = BlockKeyedPairs(shard.rule, keys_a, keys_b, stretch.start, stretch.stop)
     if pairs.of_blocks != stretch.pairs:
-        raise GemelError(
-            ErrorCode.UPLOAD_CORRUPT,
-            f"the plan of the run has {stretch.pairs:,} pairs for this shard",
-            got=f"{pairs.of_blocks:,} pairs",
-            remedy="start the run again; if that fails too, check the store's disk and contribute again",
-        )
+        what = f"the plan of the run has {stretch.pairs:,} pairs for this shard"
+        remedy = "start the run again; if that fails too, check the store's disk and contribute again"
+        raise GemelError(ErrorCode.UPLOAD_CORRUPT, what, got=f"{pairs.of_blocks:,} pairs", remedy=remedy)
     vectors = ComparisonVectors(in_a, in_b, plan, _fixed_levels(in_a, plan))
     return PairStream(pairs, vectors, pool, 1, max_patterns=max_patterns, store=False), (in_a, in_b)
 
@@ -233,28 +203,29 @@ class ShardedPairs:
         self.skews: tuple[Skew, ...] = ()
         self.n_rows = a.starts[-1], b.starts[-1]
         rules = context.plan.rules
-        shards = [ShardReference.of(a, b, shard) for shard in shards_of(a, b, [rule.name for rule in rules])]
-        self._in_flight = self._room_for([shard.place for shard in shards])
+        shards = list(shards_of(a, b, [rule.name for rule in rules]))
+        self._in_flight = self._room_for(shards)
         above = min(LARGE_BLOCK, *(rule.limit for rule in rules))
-        tasks = [Task(self._named(shard), 1, shard) for shard in shards]
+        tasks = []
+        for place in shards:
+            name = f"rule {rules[place.rule].name}, sets {place.set_a} and {place.set_b}"
+            of_a, of_b = a.reference(place.set_a), b.reference(place.set_b)
+            before = a.starts[place.set_a], b.starts[place.set_b]
+            tasks.append(Task(name, 1, ShardReference(place, of_a, of_b, before)))
         sizes = list(self._each(partial(shard_size, above=above), tasks, progress))
-        large = tuple(block for size in sizes for block in size.large)
+        large = tuple(block for _, blocks in sizes for block in blocks)
         for block in large:
             refuse_above_limit(block, rules[block.rule])
         per_rule = [0] * len(rules)
         self._units: list[Task] = []
-        for task, size in zip(tasks, sizes, strict=True):
-            per_rule[task.reference.place.rule] += size.pairs
-            for unit in units_of(task.reference.place, size.pairs):
+        for task, (pairs, _) in zip(tasks, sizes, strict=True):
+            per_rule[task.reference.place.rule] += pairs
+            for unit in units_of(task.reference.place, pairs):
                 self._units.append(Task(task.name, unit.stop - unit.start, UnitReference(task.reference, unit)))
         self.blocked = BlocksBySize(tuple(per_rule), large)
 
-    @property
-    def n_pairs(self) -> int:
-        return sum(self.blocked.pairs_per_rule)
-
     def count(self, progress: StageProgress) -> Counts:
-        maximum = self._context.max_patterns(self.n_pairs)
+        maximum = self._context.max_patterns(sum(self.blocked.pairs_per_rule))
         tally = Tally()
         count = partial(count_unit, plan=self._context.plan, max_patterns=maximum)
         for counts in self._each(count, self._units, progress):
@@ -268,7 +239,7 @@ class ShardedPairs:
         """The pairs that have one of some vectors, by rows of the contributions: as `PairStream.keep`."""
         selected = self._context.units.shared((code, mask, pattern))
         keep = partial(keep_unit, plan=self._context.plan)
-        return joined(list(self._each(keep, self._units, progress, selected)))
+        return joined(list(self._each(keep, self._units, progress, selected)) or [NONE_KEPT])
 
     def record_facts(self) -> tuple[tuple[FieldsPresent, FieldsPresent], tuple[int, int]]:
         """Of A and of B: which fields records lack, and how many records equal another; by the rule with most rows."""
@@ -277,9 +248,9 @@ class ShardedPairs:
             rule = part.largest_rule
             sets = [Task(f"rule {rule}, set {number}", 1, part.reference(number)) for number in part.sets_of(rule)]
             found.append(list(self._each(partial(record_facts, plan=plan), sets, quiet)))
-        present = [summed_fields_present([facts.present for facts in of_file]) for of_file in found]
-        equal = [sum(facts.equal for facts in of_file) for of_file in found]
-        return (present[0], present[1]), (equal[0], equal[1])
+        lacking_a, lacking_b = (summed_fields_present([lacking for lacking, _ in of_file]) for of_file in found)
+        equal_a, equal_b = (sum(equal for _, equal in of_file) for of_file in found)
+        return (lacking_a, lacking_b), (equal_a, equal_b)
 
     def _room_for(self, shards: list[Shard]) -> int:
         """Reserve the memory of as many units as fit, one for each thread at most; their number."""
@@ -309,10 +280,6 @@ class ShardedPairs:
             done += task.size
             progress(done / total)
 
-    def _named(self, shard: ShardReference) -> str:
-        rule, set_a, set_b = shard.place
-        return f"rule {self._context.plan.rules[rule].name}, sets {set_a} and {set_b}"
-
 
 def set_memory(part: SetLayout, n_rules: int) -> int:
     """Memory of a set while its pairs are compared: its arrays, keys row by row, and the index of its blocks."""
@@ -333,13 +300,9 @@ def _at(place: str, error: GemelError) -> GemelError:
 
 
 def _lost(place: str, error: LostUnitError) -> GemelError:
-    return GemelError(
-        ErrorCode.INTERNAL,
-        "the work on a shard was begun as often as is allowed, and not finished",
-        where=place,
-        got=str(error),
-        remedy="see the logs of the workers: one that was killed needs more memory",
-    )
+    what = "the work on a shard was begun as often as is allowed, and not finished"
+    remedy = "see the logs of the workers: one that was killed needs more memory"
+    return GemelError(ErrorCode.INTERNAL, what, where=place, got=str(error), remedy=remedy)
 
 
 # The order in which candidate pairs are sent to custodians and resolver: it discloses nothing, and can be had again.
@@ -362,7 +325,8 @@ def request_order(a: Contribution, b: Contribution, kept: KeptPairs, suite: Suit
     digest = hashlib.sha256(_VERSION)
     for part in (a, b):
         for number in range(len(part.sets)):
-            digest.update(part.sets[number].rows.to_bytes(8, "little") + digest_of_blocks(part, number))
+            blocks = part.reference(number).digests().astype("<u8").tobytes()
+            digest.update(part.sets[number].rows.to_bytes(8, "little") + hashlib.sha256(blocks).digest())
     for which in (kept.row_a, kept.row_b, kept.pattern):
         digest.update(np.ascontiguousarray(which, dtype="<i4").tobytes())
     place = np.arange(len(kept.pattern))

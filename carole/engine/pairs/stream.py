@@ -8,20 +8,21 @@ from __future__ import annotations
 
 import queue
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Executor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
 
 import numpy as np
 
 from gemel.carole.arrays import I8, I32, I64, U32
 from gemel.carole.blocking.candidates import PairSource, Part
-from gemel.carole.comparison.counting import Counts, PatternCounter, merged
+from gemel.carole.comparison.counting import Counts, PatternCounter, summed
 from gemel.carole.engine.pairs.preparation import comparison_of, crosswise
+from gemel.carole.engine.run.contribution import joined
 from gemel.carole.engine.run.plan import LinkagePlan
 from gemel.carole.engine.run.resources import in_order, packing_of
+from gemel.carole.extended_latent.variables import Result, Visit
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.progress import StageProgress
 from gemel.common.signatures.signature_sets import SignatureSet
@@ -33,17 +34,12 @@ class ComparisonVectors:
     def __init__(self, a: SignatureSet, b: SignatureSet, plan: LinkagePlan, tables: Mapping[str, I8] = {}) -> None:
         self._packing = packing = packing_of(plan)
         self._fields = [comparison_of(a, b, field, tables.get(field.name)) for field in plan.fields]
-        position = {field.name: q for q, field in enumerate(plan.fields)}
-        exchanged = [(position[first], position[second]) for first, second in plan.swaps]
-        present = [position[name] for name in plan.present]
         self._exchanges = [
             (comparison, fields, packing.strides[q])
-            for comparison, fields, q in zip(crosswise(a, b, plan), exchanged, plan.swapped, strict=True)
+            for comparison, fields, q in zip(crosswise(a, b, plan), plan.exchanged, plan.swapped, strict=True)
         ]
-        self._presence = [
-            (self._fields[field].missing, field, packing.strides[q])
-            for field, q in zip(present, plan.presence, strict=True)
-        ]
+        places = [plan.position[name] for name in plan.present]
+        self._presence = list(zip(places, packing.strides[plan.presence.start :], strict=True))
 
     def write(self, row_a: I32, row_b: I32, n: int, code: I64) -> None:
         """Write the packed vectors of the first `n` pairs of rows to `code`."""
@@ -51,9 +47,9 @@ class ComparisonVectors:
         strides, n_levels = self._packing.strides, self._packing.n_levels
         for comparison, stride in zip(self._fields, strides, strict=False):
             comparison.add(row_a, row_b, n, stride, code)
-        for missing, q, stride in self._presence:
+        for q, stride in self._presence:
             digit = code[:n] // strides[q] % (n_levels[q] + 1)
-            code[:n] += stride * (digit < missing)
+            code[:n] += stride * (digit < n_levels[q])
         for exchange, (first, second), stride in self._exchanges:
             straight = (strides[first], n_levels[first]), (strides[second], n_levels[second])
             exchange.add(row_a, row_b, n, stride, straight, code)
@@ -65,8 +61,6 @@ class ComparisonVectors:
         packed, place = np.unique(code, return_inverse=True)
         return self._packing.unpack(packed), place
 
-
-Result = TypeVar("Result")
 
 PART_PAIRS = 1 << 17
 """Pairs of a part: its working arrays fit into a core's cache."""
@@ -98,14 +92,7 @@ class KeptPairs:
     agrees: I8 | None = None
 
 
-def joined(parts: Sequence[KeptPairs]) -> KeptPairs:
-    """Kept pairs of several stretches, one after the other."""
-    if not parts:
-        none = np.empty(0, dtype=np.int32)
-        return KeptPairs(none, none, none)
-    columns: dict[str, Any] = {name: [getattr(part, name) for part in parts] for name in vars(parts[0])}
-    whole: dict[str, Any] = {name: None if own[0] is None else np.concatenate(own) for name, own in columns.items()}
-    return KeptPairs(**whole)
+NONE_KEPT = KeptPairs(*np.empty((3, 0), dtype=np.int32))
 
 
 class PairStream:
@@ -125,11 +112,8 @@ class PairStream:
         max_patterns: int,
         store: bool,
     ) -> None:
-        self._source = source
-        self._vectors = vectors
-        self._pool = pool
-        self._threads = threads
-        self._max_patterns = max_patterns
+        self._source, self._vectors, self._max_patterns = source, vectors, max_patterns
+        self._pool, self._threads = pool, threads
         self._stored: dict[Part, I64] | None = {} if store else None
         self._workspaces: queue.SimpleQueue[_Workspace] = queue.SimpleQueue()
         for _ in range(threads):
@@ -138,10 +122,6 @@ class PairStream:
     @staticmethod
     def workspace_bytes(threads: int) -> int:
         return threads * PART_PAIRS * _PAIR_BYTES
-
-    @staticmethod
-    def stored_bytes(n_pairs: int) -> int:
-        return 8 * n_pairs
 
     def count(self, progress: StageProgress) -> Counts:
         """First pass: distinct packed vectors with their masks, in ascending order, and their numbers of pairs.
@@ -166,7 +146,7 @@ class PairStream:
                 tables.put(table)
 
         deque(self._each(count_part, progress), maxlen=0)
-        code, mask, count = merged(everything)
+        code, mask, count = summed([table.items() for table in everything])
         if len(code) > self._max_patterns:
             raise self.too_many_patterns(self._max_patterns)
         return code, mask, count
@@ -177,22 +157,18 @@ class PairStream:
         `code`, `mask` (int64, of uint32, shape (n,)): packed vectors and masks; `pattern` (int64, shape (n,)): the
         number of each in the result; `last`: no pass follows, and stored vectors are released on the way.
         """
-        selected = table_of(code, mask, pattern)
 
-        def keep_part(part: Part) -> KeptPairs:
-            with self._compared(part, release=last) as (work, n, codes):
-                kept = selected.find(codes, work.mask, n, work.position, work.pattern)
-                at = work.position[:kept]
-                return KeptPairs(work.row_a[at], work.row_b[at], work.pattern[:kept].copy())
+        def kept(row_a: I32, row_b: I32, at: I32) -> KeptPairs:
+            return KeptPairs(row_a.copy(), row_b.copy(), pattern[at].astype(np.int32))
 
-        return joined(list(self._each(keep_part, progress)))
+        return joined(list(self.map(code, mask, kept, progress, last=last)) or [NONE_KEPT])
 
     def map(
-        self, code: I64, mask: U32, visit: Callable[[I32, I32, I32], Result], progress: StageProgress
+        self, code: I64, mask: U32, visit: Visit[Result], progress: StageProgress, *, last: bool = False
     ) -> Iterator[Result]:
         """A further pass: visit all pairs that have one of some vectors, part by part.
 
-        Not after a last `keep`, which releases the stored vectors.
+        Not after a last pass, which releases the stored vectors.
 
         `code`, `mask` (int64, of uint32, shape (n,)): packed vectors and masks; `visit`: called with rows of A, rows of
         B and the position in `code` of each pair's vector; on the threads of the pool, and the arrays are valid during
@@ -201,7 +177,7 @@ class PairStream:
         selected = table_of(code, mask, np.arange(len(code), dtype=np.int64))
 
         def visit_part(part: Part) -> Result:
-            with self._compared(part) as (work, n, codes):
+            with self._compared(part, release=last) as (work, n, codes):
                 kept = selected.find(codes, work.mask, n, work.position, work.pattern)
                 if kept == n:
                     return visit(work.row_a[:n], work.row_b[:n], work.pattern[:n])
@@ -239,12 +215,9 @@ class PairStream:
 
     @staticmethod
     def too_many_patterns(maximum: int) -> GemelError:
-        return GemelError(
-            ErrorCode.MEMORY,
-            f"more than {maximum:,} distinct comparison vectors, the most that memory allows",
-            where="resources.memory_bytes",
-            remedy="compare fewer fields, give them fewer levels, or grant more memory",
-        )
+        what = f"more than {maximum:,} distinct comparison vectors, the most that memory allows"
+        remedy = "compare fewer fields, give them fewer levels, or grant more memory"
+        return GemelError(ErrorCode.MEMORY, what, where="resources.memory_bytes", remedy=remedy)
 
 
 @dataclass(frozen=True, repr=False)
@@ -259,7 +232,7 @@ class StreamedPairs:
     mask: U32
     n_pairs: int
 
-    def map(self, visit: Callable[[I32, I32, I32], Result], progress: StageProgress) -> Iterator[Result]:
+    def map(self, visit: Visit[Result], progress: StageProgress) -> Iterator[Result]:
         return self.stream.map(self.code, self.mask, visit, progress)
 
 

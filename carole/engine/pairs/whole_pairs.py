@@ -6,14 +6,13 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 
-from gemel.carole.arrays import I32, I64, U32, U64
+from gemel.carole.arrays import I64, U32, U64
 from gemel.carole.blocking.block_size_cap import Skew, value_keys, without_large_blocks
 from gemel.carole.blocking.candidates import AllPairs, AscendingPairs, CandidatePairs
 from gemel.carole.blocking.rules import KeyedRule, Rule, UnionPairs, ValueRule, band_keys
 from gemel.carole.blocking.value_relation import BYTES_EACH, canopy_pairs, similar_pairs
 from gemel.carole.comparison.counting import Counts
 from gemel.carole.engine.pairs.check_agreement import SampledAgreement, agreement
-from gemel.carole.engine.pairs.linkage_input import Blocked
 from gemel.carole.engine.pairs.preparation import BothSets, Samples, level_tables
 from gemel.carole.engine.pairs.selection import FieldsPresent, equal_records, fields_present
 from gemel.carole.engine.pairs.stream import ComparisonVectors, KeptPairs, PairStream, StreamedPairs
@@ -39,14 +38,12 @@ def _source(
         take_index(a, b, len(plan.rules), budget)
         keys_a, keys_b, treated = zip(*(_keys(a, b, rule) for rule in plan.rules), strict=True)
         return CandidatePairs(keys_a, keys_b), treated
-    rules: list[Rule] = []
-    skews: list[Skew] = []
-    for number, rule in enumerate(plan.rules):
-        share = 1 / len(plan.rules)
-        made, skew = _rule(a, b, rule, plan, budget, lambda done, n=number, s=share: progress((n + done) * s))  # type: ignore[misc]
-        rules.append(made)
-        skews.append(skew)
-    return UnionPairs(rules), tuple(skews)
+
+    def made(number: int, rule: RulePlan) -> tuple[Rule, Skew]:
+        return _rule(a, b, rule, plan, budget, lambda done: progress((number + done) / len(plan.rules)))
+
+    rules, skews = zip(*(made(number, rule) for number, rule in enumerate(plan.rules)), strict=True)
+    return UnionPairs(rules), skews
 
 
 def _rule(
@@ -77,9 +74,7 @@ def _rule(
 
 
 def _keys(a: SignatureSet, b: SignatureSet, rule: RulePlan) -> tuple[U64, U64, Skew]:
-    by = None
-    if rule.split is not None:
-        by = value_keys(a.fields[rule.split]), value_keys(b.fields[rule.split])
+    by = None if rule.split is None else (value_keys(a.fields[rule.split]), value_keys(b.fields[rule.split]))
     return without_large_blocks(a.blocks[rule.name], b.blocks[rule.name], rule.limit, by)
 
 
@@ -112,21 +107,18 @@ class WholePairs:
         n_pairs = self._source.n_pairs
         tables = level_tables(*rows, plan, n_pairs, budget, context.pool, lambda done: progress(0.5 + 0.5 * done))
         maximum = context.max_patterns(n_pairs)
-        store = budget.try_take(PairStream.stored_bytes(n_pairs), STORED_SHARE * (1 - PATTERNS_SHARE))
+        # A packed vector has eight bytes.
+        store = budget.try_take(8 * n_pairs, STORED_SHARE * (1 - PATTERNS_SHARE))
         vectors = ComparisonVectors(*rows, plan, tables)
-        self.by_chance = SampledAgreement(records, context, tables, self._mark)
+        self.by_chance = SampledAgreement(records, context, tables, lambda *pairs: self.blocked.mark(*pairs))
         pairs = AscendingPairs(self._source) if records.within else self._source
         self._stream = PairStream(pairs, vectors, context.pool, context.threads, max_patterns=maximum, store=store)
 
     @property
-    def blocked(self) -> Blocked:
+    def blocked(self) -> BlockedPairs:
         """What is known of the blocks; there are none without rules."""
         assert not isinstance(self._source, AllPairs)  # noqa: S101
         return self._source
-
-    def _mark(self, row_a: I32, row_b: I32, n: int, mask: U32) -> None:
-        assert not isinstance(self._source, AllPairs)  # noqa: S101
-        self._source.mark(row_a, row_b, n, mask)
 
     def count(self, progress: StageProgress) -> Counts:
         return self._stream.count(progress)

@@ -56,7 +56,7 @@ def conclude_padded(
     def decoy_pairs(scheme: FittedScheme, floor: float) -> tuple[DecoyPairs, DecoyPairs]:
         weight = scheme.match_weights(found.patterns.gamma)[found.pattern]
         at_a, at_b = of_a & (weight >= floor), of_b & (weight >= floor)
-        return DecoyPairs(a[at_a], b[at_a], weight[at_a]), DecoyPairs(b[at_b], a[at_b], weight[at_b])
+        return (a[at_a], b[at_a], weight[at_a]), (b[at_b], a[at_b], weight[at_b])
 
     source = decoy_pairs if plan.decoys else None
     if real.all():

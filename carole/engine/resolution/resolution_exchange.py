@@ -7,7 +7,7 @@ own, verify the custodians' signatures by the membership list, and check the con
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from dataclasses import field as dataclass_field
 
@@ -128,26 +128,17 @@ class ResolvedHandles:
     def by_appearance(self) -> ResolvedHandles:
         """The same under numbers that follow from the order of the pairs alone."""
         number = by_appearance(self.handles, (self.records, self.decoys))
-        codes = None
-        if self.codes is not None:
-            codes = np.empty_like(self.codes)
-            codes[number[: len(codes)]] = self.codes
-        handles = number[self.handles].astype(np.int32)
-        return replace(self, handles=handles, codes=codes, values=dict(self._renumbered(number)))
-
-    def _renumbered(self, number: I64) -> Iterator[tuple[str, VariableCodes]]:
-        for name, variable in self.values.items():
-            codes = np.empty_like(variable.codes)
-            codes[number[: len(codes)]] = variable.codes
-            yield name, VariableCodes(variable.categories, codes)
+        place = np.argsort(number[: self.records])  # records keep the first numbers
+        codes = None if self.codes is None else self.codes[place]
+        values = {name: replace(variable, codes=variable.codes[place]) for name, variable in self.values.items()}
+        return replace(self, handles=number[self.handles].astype(np.int32), codes=codes, values=values)
 
     def of_file(self, n_records: int) -> SignatureSet:
         """The records as rows of a file of which nothing but codes is known, and of the rest nothing at all."""
-        variables = {}
-        for name, variable in self.values.items():
-            codes = np.full(n_records, MISSING, dtype=np.int16)
-            codes[: len(variable.codes)] = variable.codes
-            variables[name] = VariableCodes(variable.categories, codes)
+        unknown = np.full(n_records - self.records, MISSING, dtype=np.int16)
+        variables = {
+            name: replace(variable, codes=np.append(variable.codes, unknown)) for name, variable in self.values.items()
+        }
         return SignatureSet(CODES, n_records, {}, {}, variables)
 
 
@@ -272,9 +263,6 @@ def _refuse_repeated(a: I32, b: I32, run: str) -> None:
     """A request has no pair of records twice; handles that imply one are invalid."""
     pairs = np.sort(pair_numbers(a, b))
     if (pairs[1:] == pairs[:-1]).any():
-        raise GemelError(
-            ErrorCode.UPLOAD_CORRUPT,
-            "the handles name the same two records for two candidate pairs",
-            where=f"run {run}",
-            remedy="ask the custodians whether an identifier of theirs is on several records, and start another run",
-        )
+        what = "the handles name the same two records for two candidate pairs"
+        remedy = "ask the custodians whether an identifier of theirs is on several records, and start another run"
+        raise GemelError(ErrorCode.UPLOAD_CORRUPT, what, where=f"run {run}", remedy=remedy)

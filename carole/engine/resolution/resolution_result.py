@@ -22,7 +22,6 @@ from numpy.typing import NDArray
 from gemel.carole.arrays import Ints
 from gemel.carole.engine.decision.coded_links import PRECISION_DIGITS, CodedLinks, Expected, check_coded
 from gemel.carole.engine.decision.estimated import MIN_LINK
-from gemel.carole.engine.decision.quality import one_match
 from gemel.carole.engine.inputs.candidates import Candidates, candidates_per_rule
 from gemel.carole.engine.run.contribution import Arrays, array_of, malformed, n_distinct, packed, unpacked
 from gemel.carole.engine.run.plan import LinkagePlan, VariablePlan
@@ -145,20 +144,17 @@ def check_result(
         raise _malformed(f"{counted.links} links of {found.n_a} and {found.n_b} records")
     if plan.false_link_rate is None and abs(counted.threshold - plan.threshold) > _ROUNDING:
         raise _malformed("another threshold than the specification's")
-    if counted.expected is not None and counted.links and counted.expected.precision < _min_precision(plan) - _ROUNDING:
+    # The mean probability of links is no less, to the decimals that a document has.
+    lowest = (plan.threshold if plan.false_link_rate is None else MIN_LINK) - 0.5 * 10.0**-PRECISION_DIGITS
+    if counted.expected is not None and counted.links and counted.expected.precision < lowest - _ROUNDING:
         raise _malformed("links that are less probable on average than the threshold")
     _check_counts(counted, counted.links, found, plan)
     if counted.links > counted.kept:
         raise _malformed(f"{counted.links} links of {counted.kept} candidate pairs")
     # Rows of one rule are of different records, so that no row is in two links where no record is.
-    for once, of_pairs in zip(one_match(plan), rows or (), strict=rows is not None):
+    for once, of_pairs in zip(plan.once, rows or (), strict=rows is not None):
         if once and counted.links > (different := n_distinct(of_pairs)):
             raise _malformed(f"{counted.links} links of {different} rows of a file")
-
-
-def _min_precision(plan: LinkagePlan) -> float:
-    """The mean probability of links is no less, to the decimals that a document has."""
-    return (plan.threshold if plan.false_link_rate is None else MIN_LINK) - 0.5 * 10.0**-PRECISION_DIGITS
 
 
 def _check_counts(counted: LinkageDocument, n_links: int, found: Candidates, plan: LinkagePlan) -> None:
@@ -178,7 +174,7 @@ def _check_counts(counted: LinkageDocument, n_links: int, found: Candidates, pla
         "unlinked records": all(
             number - n_links <= unlinked <= number - (n_links if once else bool(n_links))
             for once, number, unlinked in zip(
-                one_match(plan), (found.n_a, found.n_b), (counted.unlinked.alice, counted.unlinked.bob), strict=True
+                plan.once, (found.n_a, found.n_b), (counted.unlinked.alice, counted.unlinked.bob), strict=True
             )
         ),
     }

@@ -13,7 +13,9 @@ import io
 import json
 import zipfile
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from itertools import accumulate
+from operator import mul
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -115,17 +117,12 @@ class Packing:
 
     def __init__(self, names: Sequence[str], n_levels: Sequence[int]) -> None:
         self.n_levels = tuple(n_levels)
-        strides = [1]
-        for levels in self.n_levels:
-            strides.append(strides[-1] * (levels + 1))
+        strides = list(accumulate((levels + 1 for levels in self.n_levels), mul, initial=1))
         if strides[-1] >= 2**63:
             fields = ", ".join(f"{name} {levels}" for name, levels in zip(names, n_levels, strict=True))
-            raise parameter(
-                "fields",
-                "there must be fewer than 2**63 possible comparison vectors",
-                f"2**{np.log2(float(strides[-1])):.0f} from these fields' levels (and missing): {fields}",
-                "compare fewer fields, or give some of them fewer levels",
-            )
+            what = "there must be fewer than 2**63 possible comparison vectors"
+            got = f"2**{np.log2(float(strides[-1])):.0f} from these fields' levels (and missing): {fields}"
+            raise parameter("fields", what, got, "compare fewer fields, or give some of them fewer levels")
         self.strides = tuple(strides[:-1])
 
     def unpack(self, codes: I64) -> I8:
@@ -164,6 +161,17 @@ def row_numbers(columns: Sequence[Ints | Flags]) -> I64:
 def pair_numbers(a: Ints, b: Ints) -> I64:
     """A number for each pair of rows, ascending as the pairs are."""
     return np.asarray(a.astype(np.int64) << 32 | b.astype(np.int64))
+
+
+Columns = TypeVar("Columns")
+
+
+def joined(parts: Sequence[Columns]) -> Columns:
+    """Dataclasses of arrays as one: the arrays of each name one after the other; None where the first has none."""
+    made: Any = type(parts[0])
+    columns = zip(*(vars(part).values() for part in parts), strict=True)
+    whole: Columns = made(*(None if own[0] is None else np.concatenate(own) for own in columns))
+    return whole
 
 
 def n_distinct(rows: Ints) -> int:
@@ -232,10 +240,5 @@ def array_of(arrays: Arrays, name: str, kind: type[np.generic], shape: tuple[int
 
 def malformed(got: str, what: str = "an artifact of the resolution does not have the agreed format") -> GemelError:
     """The error (UPLOAD_CORRUPT) for an invalid artifact of another party of a resolution."""
-    return GemelError(
-        ErrorCode.UPLOAD_CORRUPT,
-        what,
-        where="resolution",
-        got=got,
-        remedy="run the same version of Gemel at all parties; if they do, start another run",
-    )
+    remedy = "run the same version of Gemel at all parties; if they do, start another run"
+    return GemelError(ErrorCode.UPLOAD_CORRUPT, what, where="resolution", got=got, remedy=remedy)

@@ -38,17 +38,12 @@ class FieldPlan:
 
     def __post_init__(self) -> None:
         ascending = all(low < high for low, high in zip(self.bounds, self.bounds[1:], strict=False))
+        where = f"fields.{self.name}.bounds"
         if not self.bounds or not ascending or self.bounds[0] < 0 or self.bounds[-1] != 1:
-            raise parameter(
-                f"fields.{self.name}.bounds",
-                "bounds must ascend from at least 0 to 1",
-                str(list(self.bounds)),
-                "give the levels' inclusive upper bounds, the last of them 1",
-            )
+            what, got = "bounds must ascend from at least 0 to 1", str(list(self.bounds))
+            raise parameter(where, what, got, "give the levels' inclusive upper bounds, the last of them 1")
         if len(self.bounds) > 100:
-            raise parameter(
-                f"fields.{self.name}.bounds", "at most 100 levels", str(len(self.bounds)), "use fewer levels"
-            )
+            raise parameter(where, "at most 100 levels", str(len(self.bounds)), "use fewer levels")
 
 
 PRESENT_BOUNDS = (0.5, 1.0)
@@ -199,12 +194,9 @@ class LinkagePlan:
         """Raise PARAMETER if more matches are believed than these files can have."""
         possible = self.max_links(n_a, n_b)
         if self.expected_matches is not None and self.expected_matches > possible:
-            raise parameter(
-                "model.expected_matches",
-                f"no more than {possible:,}, as many as {n_a:,} and {n_b:,} records can have under {self.assignment}",
-                f"{self.expected_matches:,.0f}",
-                "state a smaller number, or leave it out",
-            )
+            can_have = f"as many as {n_a:,} and {n_b:,} records can have under {self.assignment}"
+            what, got = f"no more than {possible:,}, {can_have}", f"{self.expected_matches:,.0f}"
+            raise parameter("model.expected_matches", what, got, "state a smaller number, or leave it out")
 
     @property
     def compared(self) -> tuple[FieldPlan, ...]:
@@ -214,14 +206,10 @@ class LinkagePlan:
         level whether both records have it (1) or not (0). The field itself stays missing in the latter case and adds
         nothing, so that P(missing) and P(level | there) together are the distribution of its levels, missing being one.
         """
-        crosswise = (
-            FieldPlan(
-                f"{first}-{second}-exchanged",
-                64,
-                crosswise_bounds(self.field(first).bits, self.field(first).randomised_response),
-            )
-            for first, second in self.swaps
-        )
+        crosswise = []
+        for first, second in self.swaps:
+            bounds = crosswise_bounds(self.field(first).bits, self.field(first).randomised_response)
+            crosswise.append(FieldPlan(f"{first}-{second}-exchanged", 64, bounds))
         presence = (FieldPlan(f"{name}-present", 64, PRESENT_BOUNDS) for name in self.present)
         return (*self.fields, *crosswise, *presence)
 
@@ -245,9 +233,30 @@ class LinkagePlan:
         return range(self.swapped.stop, self.swapped.stop + len(self.present))
 
     @property
+    def position(self) -> dict[str, int]:
+        """The place of each field among those compared."""
+        return {field.name: q for q, field in enumerate(self.fields)}
+
+    @property
+    def exchanged(self) -> tuple[tuple[int, int], ...]:
+        """Of each swap the places of its two fields."""
+        return tuple((self.position[first], self.position[second]) for first, second in self.swaps)
+
+    @property
+    def several(self) -> tuple[bool, bool]:
+        """Whether A's file, and B's, may have several records of a person with a link each."""
+        return self.assignment in ("none", "many_to_one"), self.assignment in ("none", "one_to_many")
+
+    @property
+    def once(self) -> tuple[bool, bool]:
+        """Whether a record of A, and of B, has one link at most."""
+        several_a, several_b = (self.assignment == "clusters" or several for several in self.several)
+        return not several_b, not several_a
+
+    @property
     def one_to_one(self) -> bool:
         """Whether no record of either file may have two links."""
-        return self.assignment in ("one_to_one", "greedy")
+        return all(self.once)
 
     @property
     def competing(self) -> bool:

@@ -41,13 +41,10 @@ class MemoryBudget:
         Raises MEMORY if less is left, with the purpose, the missing amount and the remedy.
         """
         if n_bytes > self.free:
-            raise GemelError(
-                ErrorCode.MEMORY,
-                f"{purpose} needs {mebibytes(n_bytes)} of memory, but {mebibytes(max(0, self.free))} are left of "
-                f"the {mebibytes(self.total)} this run may use",
-                where="resources.memory_bytes",
-                remedy=f"grant {mebibytes(self.total + n_bytes - self.free)} or more, or {remedy}",
-            )
+            left = f"{mebibytes(max(0, self.free))} are left of the {mebibytes(self.total)} this run may use"
+            what = f"{purpose} needs {mebibytes(n_bytes)} of memory, but {left}"
+            remedy = f"grant {mebibytes(self.total + n_bytes - self.free)} or more, or {remedy}"
+            raise GemelError(ErrorCode.MEMORY, what, where="resources.memory_bytes", remedy=remedy)
         self._use(n_bytes)
 
     def try_take(self, n_bytes: int, share: float) -> bool:
@@ -177,17 +174,14 @@ PATTERN_BYTES_PER_THREAD = 160
 @dataclass(frozen=True)
 class RunContext:
     plan: LinkagePlan
-    packing: Packing
     budget: MemoryBudget
     pool: Executor
     threads: int
     units: UnitPool
 
-    @classmethod
-    def of(
-        cls, plan: LinkagePlan, budget: MemoryBudget, pool: Executor, threads: int, units: UnitPool | None = None
-    ) -> RunContext:
-        return cls(plan, packing_of(plan), budget, pool, threads, units or ThreadedUnits(pool, threads))
+    @property
+    def packing(self) -> Packing:
+        return packing_of(self.plan)
 
     @property
     def bytes_per_pattern(self) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,6 +10,7 @@ import numpy as np
 
 from gemel.carole.arrays import F64, I8, I32, I64, U32, Flags, Ints
 from gemel.carole.evaluation.quality_estimate import QualityEstimate
+from gemel.carole.extended_latent.explanation import Contribution
 from gemel.carole.fellegi_sunter.entities import Entities
 from gemel.carole.fellegi_sunter.link_posterior import Copies
 from gemel.carole.fellegi_sunter.linkage_draws import LinkageDraws
@@ -79,16 +81,8 @@ class ScoredPairs:
 
     def of(self, chosen: Flags | I64) -> ScoredPairs:
         """Some of the pairs, in their order or in that of their places."""
-        columns: dict[str, Any] = {name: None if own is None else own[chosen] for name, own in vars(self).items()}
-        return ScoredPairs(**columns)
-
-    def followed_by(self, others: ScoredPairs) -> ScoredPairs:
-        """The pairs, and after them others; both with `value_bits` or without."""
-        more = vars(others)
-        columns: dict[str, Any] = {
-            name: None if own is None else np.concatenate([own, more[name]]) for name, own in vars(self).items()
-        }
-        return ScoredPairs(**columns)
+        columns: Iterator[Any] = (None if own is None else own[chosen] for own in vars(self).values())
+        return ScoredPairs(*columns)
 
     @property
     def n_bytes(self) -> int:
@@ -128,13 +122,12 @@ class BestPossible:
 class Explained:
     """Average contributions of agreement and values to a group of pairs.
 
-    `pairs`: their number, `FEWEST` at least: no few pairs are reported; `parts`: kind ("prior", "agreement", "rarity",
-    "association"), name and mean bits of each contribution.
+    `pairs`: their number, `FEWEST` at least: no few pairs are reported; `parts`: the mean of each contribution.
     """
 
     what: str
     pairs: int
-    parts: tuple[tuple[str, str, float], ...]
+    parts: tuple[Contribution, ...]
 
 
 @dataclass(frozen=True)
@@ -221,11 +214,6 @@ class Linkage:
         if self.one_file is not None:
             return self.one_file * (self.one_file - 1) // 2
         return max(self.records) * (1 if self.entities is None else TIMES)
-
-    @property
-    def blocking_recall(self) -> float | None:
-        """Estimated share of the matches that are among the candidates; None where it cannot be estimated."""
-        return self.blocking.recall
 
 
 # Link probabilities as a custodian is shown them: means of stated classes, so that none stands for one pair's fields.

@@ -59,15 +59,10 @@ def refuse_unidentified(spec: Specification) -> None:
 
 
 def _field(field: FieldSpec, bounds: tuple[float, ...], spec: Specification) -> FieldPlan:
+    comparator, missing_as_level = spec.comparator_of(field), field.missing_as == "level"
+    rare, randomised_response = field.value_frequencies, field.randomised_response
     return FieldPlan(
-        field.name,
-        field.bits,
-        bounds,
-        spec.comparator_of(field),
-        field.value_frequencies,
-        field.missing_as == "level",
-        field.randomised_response,
-        field.personal,
+        field.name, field.bits, bounds, comparator, rare, missing_as_level, randomised_response, field.personal
     )
 
 

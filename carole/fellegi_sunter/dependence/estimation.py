@@ -205,13 +205,9 @@ class _Steps:
     def graph_of_strangers(self, strangers: F64) -> Structure:
         """Which fields depend on each other among strangers."""
         return choose(
-            self._all_gamma,
-            strangers * self._clearly_others,
-            self._model.fields,
-            self._largest_clique,
-            scale=self._scale,
-            min_gain=MIN_GAIN_OF_STRANGERS,
-        )
+            self._all_gamma, strangers * self._clearly_others, self._model.fields, self._largest_clique,
+            scale=self._scale, min_gain=MIN_GAIN_OF_STRANGERS,
+        )  # fmt: skip
 
     def misfits(self, matches: F64, others: F64) -> tuple[Misfit, ...]:
         """Where independence fails; for non-matches only where pairs outside the blocks are known."""

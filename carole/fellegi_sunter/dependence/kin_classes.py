@@ -117,15 +117,13 @@ def log_tables(levels: F64) -> F64:
 def updated(
     classes: KinClasses, gamma: I8, others: F64, strangers: F64, valid: Flags, left_out: float = 0.0, steps: int = STEPS
 ) -> tuple[KinClasses, F64]:
-    """Estimate the classes again, from non-matches and a distribution of strangers.
+    """Estimate the classes, one at least, again from non-matches and a distribution of strangers.
 
     `others`, `strangers` (float64, shape (n_patterns,)): expected non-matches, and log probability among strangers;
     `valid` (bool, shape (n_fields, n_levels)): which entries are levels; `steps`: at most so many of EM; with 0 the
     classes stay as they are. Returns also the share of strangers among the non-matches of each pattern: shape
     (n_patterns,). O(steps * n_patterns * n_classes * n_fields).
     """
-    if not len(classes):
-        return classes, np.ones(len(gamma))
     identified = np.zeros(len(gamma), dtype=np.uint64)
     pairs = np.zeros_like(classes.levels)
     sizes = np.zeros(len(classes) + 1)

@@ -144,12 +144,7 @@ class Tables:
     """Gains of joining two fields, from small tables of three levels, counted where none of their fields is missing."""
 
     def __init__(
-        self,
-        gamma: I8,
-        weight: F64,
-        n_levels: Sequence[int],
-        estimation_mask: EstimationMask | None = None,
-        scale: float = 1.0,
+        self, gamma: I8, weight: F64, n_levels: Sequence[int], estimation_mask: EstimationMask | None, scale: float
     ) -> None:
         mask, rules = (np.zeros(len(gamma)), ()) if estimation_mask is None else estimation_mask
         weighted = weight > 0
@@ -174,11 +169,7 @@ class Tables:
 
 
 def counted(
-    involved: Sequence[int],
-    gamma: I8,
-    weight: F64,
-    n_levels: Sequence[int],
-    estimation_mask: EstimationMask | None = None,
+    involved: Sequence[int], gamma: I8, weight: F64, n_levels: Sequence[int], estimation_mask: EstimationMask | None
 ) -> F64:
     """Expected pairs by the levels of some fields, of patterns that lack none of them and may identify them."""
     there = weight > 0

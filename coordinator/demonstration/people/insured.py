@@ -12,20 +12,19 @@ row of probabilities for each combination of their categories, the last parent's
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files
-from types import MappingProxyType
 from typing import Any, Literal
 
 import numpy as np
 import polars as pl
+import yaml
 from numpy.typing import NDArray
 
 from gemel.common.specification import Specification
 from gemel.common.specification.model.assessment import AssessmentSpec
 from gemel.common.specification.model.variables import VariableSpec
-from gemel.coordinator.demonstration.people.population import IDENTIFIER, TRUTH
+from gemel.coordinator.demonstration.people.population import TRUTH
 from gemel.risk.models.bayesian_networks import BayesianNetwork
 
 TABLE = "drivers.json"
@@ -98,14 +97,10 @@ def trait_variables() -> list[dict[str, Any]]:
     ]
 
 
-RULES: tuple[Mapping[str, Any], ...] = (
-    MappingProxyType({"name": "month", "keys": [{"field": "born"}]}),
-    MappingProxyType({"name": "sex-and-driving", "keys": [{"field": "sex"}, {"field": KEY}]}),
-)
-"""Blocking in mode block_keyed: by what is in few categories, so that nearly all matches are candidates."""
-LENIENT: Mapping[str, Any] = MappingProxyType({"leakage": {"above": "warn"}, "resolution": {"max_joins": 1}})
-"""In mode block_keyed. So little is compared that blocks are large and nearly every row is in a candidate pair: the
-driving quality can be guessed from its similarities, and handles join the rows of nearly all records."""
+@cache
+def _sections() -> dict[str, Any]:
+    found: dict[str, Any] = yaml.safe_load(files(__package__).joinpath("insured.yaml").read_text("utf-8"))
+    return found
 
 
 def insured_specification(project: str, mode: Literal["open", "block_keyed"] = "open") -> Specification:
@@ -114,31 +109,9 @@ def insured_specification(project: str, mode: Literal["open", "block_keyed"] = "
     That is too little to distinguish people by: the traits must help, in the latent step, and the key's value there
     too. Mode block_keyed has blocking, as it must, and custodians' limits above the default.
     """
-    return Specification.model_validate(
-        {
-            "version": 1,
-            "project": project,
-            "mode": mode,
-            "custodians": {"alice": {"identifier": IDENTIFIER}, "bob": {"identifier": IDENTIFIER}},
-            "fields": [
-                {"name": "given_name", "kind": "name"},
-                {
-                    "name": "born",
-                    "kind": "date",
-                    "column": "date_of_birth",
-                    "date": {"order": "ymd", "parts": ["month"]},
-                    "levels": "exact",
-                },
-                {"name": "sex", "kind": "category"},
-                {"name": KEY, "kind": "category"},
-            ],
-            "blocking": [dict(rule) for rule in RULES] if mode == "block_keyed" else [],
-            "variables": trait_variables(),
-            "latent": {"keys": [KEY]},
-            **(LENIENT if mode == "block_keyed" else {}),
-            "retention": {"uploads_days": 7, "results_days": 30, "maps_days": 90},
-        }
-    )
+    made = _sections()["specification"] | (_sections()["block_keyed"] if mode == "block_keyed" else {})
+    named = {"project": project, "mode": mode, "variables": trait_variables()}
+    return Specification.model_validate(made | named)
 
 
 def _texts(name: str, codes: NDArray[np.int32], categories: tuple[str, ...], gone: NDArray[np.bool_]) -> pl.Series:
@@ -146,26 +119,15 @@ def _texts(name: str, codes: NDArray[np.int32], categories: tuple[str, ...], gon
     return values.set(pl.Series(gone), None)
 
 
-KEYS = ("Age", "SocioEcon", "MakeModel", "HomeBase")
-"""What an intruder may know of a driver: one of the traits is Alice's, three are Bob's, and only linking joins them."""
-SENSITIVE = ("RiskAversion",)
-"""What no intruder should learn of a driver."""
 SAMPLED = 0.05
 """Share of the invented population that is in either file, as `two_files` has it."""
-
-_COMMENTS = {
-    "variables": "What else the custodians know of their people, carried as codes: key is what an intruder may know"
-    " of a person, sensitive what no intruder should learn.",
-    "assessment": "The policy: Carole assesses what the combined output could disclose of people. If a number is above"
-    " its limit, nothing is released.",
-}
 
 
 def with_policy(
     spec: Specification, comments: dict[str, str], records: tuple[int, int, int]
 ) -> tuple[Specification, dict[str, str]]:
     """A specification of the demonstration with its variables and its policy, and comments on both."""
-    roles = dict.fromkeys(KEYS, "key") | dict.fromkeys(SENSITIVE, "sensitive")
+    roles = _sections()["roles"]
     variables = [
         VariableSpec.model_validate({**variable, "role": roles.get(variable["name"], "other")})
         for variable in trait_variables()
@@ -176,18 +138,11 @@ def with_policy(
     policy = AssessmentSpec.model_validate(
         {
             "fractions": dict(zip(("alice", "bob", "combined"), shares, strict=True)),
-            "tables": [{"variables": ["Age", "RiskAversion"], "protection": "conventional", "base": 5}],
-            "limits": {
-                "correct_unique_matches": 0.2,
-                "correct_matches": 0.02,
-                "certain_attribution": 0.1,
-                "subtraction": 0.5,
-            },
-            "on_breach": "refuse",
+            **_sections()["policy"],
             # No one could count them there, and the specification must say so.
             **({"near_copies": 1} if spec.mode == "shared" else {}),
         }
     )
     release = spec.release.model_copy(update={"assessment": "policy"})
     update = {"variables": tuple(variables), "assessment": policy, "release": release}
-    return Specification.model_validate(spec.model_copy(update=update).model_dump()), comments | _COMMENTS
+    return Specification.model_validate(spec.model_copy(update=update).model_dump()), comments | _sections()["comments"]

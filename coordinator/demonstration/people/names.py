@@ -16,6 +16,7 @@ from functools import cache
 from importlib.resources import files
 
 import numpy as np
+import yaml
 from numpy.typing import NDArray
 
 TABLE = "names.csv.xz"
@@ -66,28 +67,12 @@ def name_tables() -> dict[str, NameTable]:
     return decode(lzma.decompress(packed).decode("ascii"))
 
 
-def _words(text: str) -> tuple[str, ...]:
-    return tuple(text.split())
+@cache
+def words() -> dict[str, str]:
+    """What places are called, and given names with their short forms, as lists in one text."""
+    found: dict[str, str] = yaml.safe_load(files(__package__).joinpath("words.yaml").read_text("utf-8"))
+    return found
 
-
-_TOWN_FIRST = _words(
-    "Alder Amber Ash Barrow Beck Birch Black Bram Brook Calder Carrow Cold Corn Dun East Elm Fal Fern Glen Grey Hal "
-    "Hart Haver Heather Holm Kel Kirk Lang Lin Lock Mar Mill Nether North Oak Over Pen Raven Red Rock Ros Shel Silver "
-    "South Stan Thorn Upper Wal West White Wim Win Wood Yar"
-)
-_TOWN_LAST = _words(
-    "ford ham ton field bridge wick stead by dale mouth worth mere gate ley port bury combe haven minster thorpe "
-    "burn hurst brook shaw cliffe"
-)
-_STREET_NAMES = _words(
-    "Acacia Albert Alma Anchor Arthur Banksia Bay Beech Bell Bishop Bridge Broad Canal Castle Cedar Chapel Cherry "
-    "Church Clarence College Creek Cross Dock Duke Elder Fairview Farm Ferry Forge Fountain Garden George Grange "
-    "Granite Green Grove Harbour Hawthorn Hazel High Hill Hope Ivy Juniper King Lake Laurel Lavender Lilac Lime "
-    "Long Magnolia Main Manor Maple Market Meadow Mercer Mill Mount Myrtle New Nelson Old Olive Orchard Park Pine "
-    "Pond Poplar Prince Priory Quarry Queen Railway Rectory Ridge River Rose Rowan Sandy School Short South Spring "
-    "Station Stone Sycamore Temple Tower Union Valley Vicarage Victoria View Walnut Water Well West Willow York"
-)
-_STREET_KINDS = ("Street", "Road", "Avenue", "Lane", "Close", "Drive", "Crescent", "Place", "Court", "Way")
 
 _TOWNS = 1_200
 _POSTCODES = 3_000
@@ -111,8 +96,9 @@ class Country:
 
 @cache
 def country() -> Country:
-    towns = [first + last for last in _TOWN_LAST for first in _TOWN_FIRST]
-    streets = [f"{name} {kind}" for kind in _STREET_KINDS for name in _STREET_NAMES]
+    called = {name: text.split() for name, text in words().items()}
+    towns = [first + last for last in called["town_last"] for first in called["town_first"]]
+    streets = [f"{name} {kind}" for kind in called["street_kinds"] for name in called["street_names"]]
     town_weights = _zipf(_TOWNS, 12.0)
     postcodes = np.maximum(1, np.rint(town_weights * _POSTCODES)).astype(np.int64)
     return Country(

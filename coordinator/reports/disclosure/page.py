@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -33,13 +32,6 @@ _FILTERS: Mapping[str, Callable[..., str]] = {
     "protection": wording.protection,
     "earlier_runs": wording.earlier_runs,
 }
-
-
-@dataclass(frozen=True)
-class Made:
-    date: str
-    version: str
-    document_sha256: str | None
 
 
 def write_risk_report(
@@ -73,7 +65,8 @@ def _rendered(document: Mapping[str, Any], *, invented: bool, sha256: bytes | No
     shown = {
         "d": document,
         "invented": invented,
-        "made": Made(day(datetime.now(UTC)), version("gemel"), sha256.hex() if sha256 else None),
+        "made": {"date": day(datetime.now(UTC)), "version": version("gemel")},
+        "document_sha256": sha256.hex() if sha256 else None,
         "headline": wording.headline(document),
         "verdict": wording.verdict(document),
         "judged": judged,

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from hashlib import sha256
 from math import hypot, isfinite, sqrt
 from pathlib import Path
 from typing import Any
 
-from markupsafe import Markup
-
 from gemel.common.documents.model_document import FieldErrors, KinClass
-from gemel.common.language import Language, LanguageCode, clauses, gettext, in_language, listed, marked, moment, written
+from gemel.common.language import Language, LanguageCode, clauses, gettext, in_language, listed, moment, written
+from gemel.common.specification.model.defaults import IN_BLOCKS
 from gemel.common.specification.model.schemes import DEFAULT_SCHEME
-from gemel.coordinator.reports.linkage.run_charts import COMMONEST, comparisons, waterfall_reading
+from gemel.coordinator.reports.linkage.run_charts import COMMONEST, comparisons
 from gemel.coordinator.reports.marks import Chart
 from gemel.risk.report import draw, rendered, write_page
 
@@ -27,12 +25,6 @@ _MISFITS = 12
 _DEPENDENCES = 3
 _SHARED = 0.5
 """Share of a class's pairs that agree on a field above which they share it."""
-
-
-@dataclass(frozen=True)
-class Figure:
-    drawing: Markup
-    reading: str
 
 
 def write_report(path: Path, content: ReportContent, language: LanguageCode = "en") -> None:
@@ -64,7 +56,14 @@ FILTERS: Mapping[str, Callable[..., str]] = {
 
 def render_report(content: ReportContent, language: LanguageCode | Language = "en") -> str:
     with in_language(language):
-        return rendered(__package__, "report.html.j2", _view(content), styles=("report.css",), filters=FILTERS)
+        return rendered(
+            __package__,
+            "report.html.j2",
+            _view(content),
+            styles=("report.css",),
+            parts=("words.html.j2",),
+            filters=FILTERS,
+        )
 
 
 def _view(content: ReportContent) -> dict[str, Any]:
@@ -76,10 +75,11 @@ def _view(content: ReportContent) -> dict[str, Any]:
         **vars(content),
         "created": moment(created),
         "mode": wording.mode_name(run),
-        "mode_meaning": wording.mode_meaning(run),
+        "is_in_blocks": run.mode in IN_BLOCKS,
+        "slight": run_charts.SLIGHT,
         "verdict": wording.verdict(content),
         "key_figures": wording.key_figures(content),
-        "figures": _figures(content),
+        "figures": {name: draw(chart.drawing, name, chart.alt_text) for name, chart in charts_of(content).items()},
         "comparisons": comparisons(content),
         "parameters": _parameters(content),
         "untaken": any(field.untaken for field in model.fields),
@@ -117,65 +117,10 @@ def _p_estimate(content: ReportContent) -> str:
     return p if error is None else f"{p}\u00a0±\u00a0{wording.quantity(error)}"
 
 
-def _figures(content: ReportContent) -> dict[str, Figure]:
-    return {
-        name: Figure(draw(chart.drawing, name, chart.alt_text), reading)
-        for name, (chart, reading) in charts_of(content).items()
-    }
-
-
-_READINGS = {
-    "weights": marked(
-        "a bar to the right is evidence that two records are of one person, a bar to the left that they are"
-        " not; one unit doubles or halves the odds, and the bars of a pair's fields add up."
-    ),
-    "levels": marked(
-        "a field distinguishes people where teal bars (pairs of one person) and ochre bars (pairs of two) "
-        "differ, above all in the top level; a thin line across a teal bar is two standard errors of m"
-        " either way."
-    ),
-    "histogram": marked(
-        "two humps with a gap at the dashed line mean an easy decision; pairs near the line are the doubtful ones."
-    ),
-    "history": marked(
-        "lines that have become level have converged; one that still climbs or falls at the right edge has not."
-    ),
-    "thresholds": marked(
-        "moving the threshold (dashed) to the right buys precision with recall; flat lines mean that it matters little."
-    ),
-    "unlinkable": marked(
-        "a record that lacks most fields cannot be linked even to a record just like it; a line above 0 at the "
-        "decision gives their number."
-    ),
-    "explained": marked(
-        "teal is agreement, ochre the evidence of the values; bars to the left count against a match. Averages "
-        "over several pairs: no pair is shown."
-    ),
-    "dependences": marked(
-        "the farther to the right, the more one variable tells of the other. Where the circle is left of the "
-        "diamond, pairs that may be no match dilute the joint distribution."
-    ),
-    "precision_recall": marked(
-        "the nearer the curve comes to the upper right corner, the better; the circle is the decision that "
-        "was taken, the diamond the best that any threshold could have reached."
-    ),
-    "calibration": marked(
-        "on the dashed line the model's probabilities are true; below it the model claims more matches than "
-        "there are, above it fewer. The right panel enlarges what lies between the two."
-    ),
-    "schemes": marked(
-        "the line nearest to the upper right corner ranks the pairs best; where a line stops, the pairs "
-        "that the scheme kept end."
-    ),
-}
-"""How each chart is read, by its name without a number."""
-
-
-def charts_of(content: ReportContent) -> dict[str, tuple[Chart, str]]:
-    """The charts that the report shows of a run, each with how it is read."""
+def charts_of(content: ReportContent) -> dict[str, Chart]:
+    """The charts that the report shows of a run."""
     model, linkage, evaluation = content.model, content.linkage, content.evaluation
     drawn: dict[str, Chart] = {}
-    readings: dict[str, str] = {}
     if model.fields:
         drawn["weights"] = charts.weights_chart(model.fields)
         drawn["levels"] = charts.levels_chart(model.fields)
@@ -191,7 +136,6 @@ def charts_of(content: ReportContent) -> dict[str, tuple[Chart, str]]:
     for number, example in enumerate(linkage.examples):
         if example.what != COMMONEST:  # which the table of comparisons has
             drawn[f"example_{number}"] = run_charts.waterfall_chart(example, model.fields)
-            readings[f"example_{number}"] = waterfall_reading(example)
     for number, group in enumerate(linkage.latent.explained if linkage.latent else []):
         drawn[f"explained_{number}"] = run_charts.explained_chart(group)
     if linkage.latent and linkage.latent.effect.dependences:
@@ -201,9 +145,7 @@ def charts_of(content: ReportContent) -> dict[str, tuple[Chart, str]]:
         drawn["calibration"] = charts.calibration_chart(content)
         if evaluation.schemes:
             drawn["schemes"] = run_charts.schemes_chart(evaluation.schemes)
-    for name in drawn.keys() - readings.keys():
-        readings[name] = gettext(_READINGS[name.rstrip("_0123456789")])
-    return {name: (chart, readings[name]) for name, chart in drawn.items()}
+    return drawn
 
 
 def _parameters(content: ReportContent) -> list[dict[str, Any]]:

@@ -25,7 +25,7 @@ from gemel.risk.report.drawing import GREY, INK, OCHRE, RUST, SOFT, TEAL
 
 COMMONEST = "one of the commonest"
 """What an example is that is there for its frequency alone."""
-_SLIGHT = 0.005
+SLIGHT = 0.005
 """Bits below which the fields' dependence changes nothing."""
 
 
@@ -35,40 +35,11 @@ def comparisons(content: ReportContent) -> list[dict[str, Any]]:
     return [_comparison(example, content) for example in ranked]
 
 
-def waterfall_reading(example: Example) -> str:
-    """How to read the waterfall of one example: where it begins, what moves it most, where it ends."""
-    one_in = 2.0**-example.prior + 1.0
-    end = example.prior + sum(example.weights) + example.together
-    reading = gettext(
-        "before anything is compared one pair in {one_in} matches, log2 odds of {prior}. Each field adds its weight,"
-        " teal for a match, red against. The bar at the foot is the sum, {end}, a match probability of {probability}."
-    ).format(
-        one_in=wording.count(one_in),
-        prior=wording.signed(example.prior),
-        end=wording.signed(end),
-        probability=wording.probability(example.probability),
-    )
-    if abs(example.together) <= _SLIGHT:
-        return reading
-    corrected = (
-        gettext(
-            "“Fields together” corrects the sum of the single weights, which takes the fields to be independent: fields"
-            " that often agree together, of kin or neighbours, are not counted twice."
-        )
-        if example.together < 0
-        else gettext(
-            "“Fields together” corrects the sum of the single weights, which takes the fields to be independent: to"
-            " agree on these together is stronger evidence than on each by itself."
-        )
-    )
-    return f"{reading} {corrected}"
-
-
 def _contributions(example: Example, fields: Sequence[FieldParameters]) -> Iterator[tuple[str, str, float]]:
     """What adds to an example's prior: a field, its level and its weight; and the fields together, if that matters."""
     for field, level, weight in zip(fields, example.gamma, example.weights, strict=True):
         yield field.name, _label(field, level), weight
-    if abs(example.together) > _SLIGHT:
+    if abs(example.together) > SLIGHT:
         yield gettext("fields together"), "", example.together
 
 

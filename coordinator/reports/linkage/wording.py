@@ -8,100 +8,14 @@ from typing import Any
 
 from gemel.common.language import current, decimals, gettext, marked
 from gemel.common.specification.model import schemes
-from gemel.common.specification.model.defaults import IN_BLOCKS
 
 from .content import MISSING, ReportContent, RunDescription
-
-_IN_BLOCKS = marked(
-    "Carole received keyed signatures that compare inside a block of a blocking rule only, each record once per rule "
-    "under a pseudonym of that rule, keyed blocking digests and tags, and for each field small groups of signatures "
-    "that belong to no row; no name, no date, no identifier and no key. She saw the sizes of blocks and what is equal "
-    "or similar within them."
-)
-
-_MODES = {
-    "open": (
-        marked(
-            "Carole received keyed signatures, keyed blocking digests and shuffled rows; no name, no date, no"
-            " identifier and no key. In this mode equal values have equal signatures and similar values similar ones,"
-            " throughout each file: Carole can count how often every value occurs and see which values resemble each"
-            " other. With public name counts that is enough to recover common names by frequency and likeness. Use open"
-            " mode where Carole is trusted not to try, and never where she might join forces with a custodian: whoever"
-            " holds the custodians' key can test any name."
-        ),
-    ),
-    "block_keyed": (
-        _IN_BLOCKS,
-        marked(
-            "Which rows are one record the coordinator's process decided, without a signature; together with her it"
-            " could join what was sent under different rules."
-        ),
-    ),
-    "shared": (
-        marked(
-            "Each record was sent once per blocking rule, cut into three random shares, of which Carole, the"
-            " coordinator and a steward each had two and could read nothing alone; no name, no date, no identifier and"
-            " no key was sent. They saw the sizes of blocks. Together they computed the comparison levels, and Carole"
-            " saw how many pairs have each pattern of them, in an order that no one knows: no signature, no similarity,"
-            " and not which row agrees with which."
-        ),
-        marked(
-            "Any two of the three together could read what Carole has in mode block_keyed: it rests on their not"
-            " colluding. Which rows are one record the coordinator's process decided, without a signature."
-        ),
-    ),
-    "trusted": (
-        marked(
-            "The values themselves were sent to Carole: every compared field of every row, cleaned but not hidden from"
-            " her, and compared by Jaro or Jaro-Winkler similarity. No identifier and no key was sent. Carole keeps the"
-            " values encrypted at rest until the uploads expire; whoever holds her keys can read them until then."
-        ),
-    ),
-}
-
-_JOINED = (
-    _IN_BLOCKS,
-    marked(
-        "This linkage used the mode's fall-back: Carole herself received which rows of different rules are one record,"
-        " for the records of candidate pairs and up to the cap that all parties approved. She could follow equal and"
-        " similar values of these records from block to block, at most as in open mode, where public name counts"
-        " recover common names by frequency and likeness. Her audit log records of how many records the rows were"
-        " joined."
-    ),
-)
 
 
 def mode_name(run: RunDescription) -> str:
     if run.joined:
         return gettext("{mode} mode, joined by Carole").format(mode=run.mode)
     return gettext("{mode} mode").format(mode=run.mode)
-
-
-def mode_meaning(run: RunDescription) -> str:
-    if run.one_file:
-        return gettext("Nothing: the file was read, signed with a key drawn for this run, and compared on one machine.")
-    sentences = _JOINED if run.joined else _MODES.get(run.mode, ())
-    meaning = [gettext(sentence) for sentence in sentences]
-    if run.variables:
-        if run.mode not in IN_BLOCKS:
-            codes = gettext(
-                "The categories of {number} variables came as keyed codes without labels, for every record, beside the"
-                " rest of its row."
-            )
-        elif run.assessed:
-            codes = gettext(
-                "The categories of {number} variables came as keyed codes without labels, for every record, in a list"
-                " of their own, beside no signature; for the assessment she received which rows of the two lists are"
-                " links."
-            )
-        else:
-            codes = gettext(
-                "The categories of {number} variables came as keyed codes without labels, for every record, in a list"
-                " of their own, beside no signature."
-            )
-        counted = gettext("She could count codes and their combinations, which public figures can name.")
-        meaning += [codes.format(number=run.variables), counted]
-    return " ".join(meaning)
 
 
 #: How similarity enters the model.

@@ -11,7 +11,7 @@ from gemel.common.terminal.output import Json, JsonFile, print_json, write_json
 from gemel.risk.commands.keyvars.add import app as add_app
 from gemel.risk.commands.keyvars.edit import app as edit_app
 from gemel.risk.commands.keyvars.export import app as export_app
-from gemel.risk.commands.keyvars.options import Folder, pairs, put, where_option
+from gemel.risk.commands.keyvars.options import Folder, Where, named_values, put
 from gemel.risk.commands.keyvars.show import app as show_app
 from gemel.risk.commands.option_values import argument, option
 
@@ -47,7 +47,7 @@ def analyse(
     against: Annotated[
         list[str] | None, option("A group or form to match against; several are joined. All by default.")
     ] = None,
-    where: Annotated[list[str] | None, where_option()] = None,
+    where: Where = None,
     variable: Annotated[list[str] | None, option("A variable of the target; all by default.")] = None,
     with_target: Annotated[
         bool, option("Count the target as one of the forms it is matched against.", "--with-target")
@@ -68,7 +68,7 @@ def analyse(
     chosen = None
     if against or where:
         names = [name for group in against or () for name in env.members(group)]
-        chosen = list(dict.fromkeys([*names, *(env.where(pairs(where)) if where else ())]))
+        chosen = list(dict.fromkeys([*names, *(env.where(named_values(where)) if where else ())]))
     findings = env.analyse(form, prevalence, against=chosen, variables=variable or None, with_target=with_target)
     if not findings:
         typer.echo(f"{form} has no variables.")

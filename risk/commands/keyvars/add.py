@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from gemel.common.terminal.options import EncodingOption, SeparatorOption
-from gemel.risk.commands.keyvars.options import SEPARATED, Folder, pairs, where_option
+from gemel.risk.commands.keyvars.options import SEPARATED, Folder, Where, named_values
 from gemel.risk.commands.option_values import argument, csv_form, option
 
 app = typer.Typer(help="Add an environment, forms, variables with their categories, groups.", no_args_is_help=True)
@@ -38,7 +38,7 @@ def form(
             env.add_form(name)
         else:
             env.copy_form(like, name)
-        env.set_metadata(name, pairs(metadata))
+        env.set_metadata(name, named_values(metadata))
     typer.echo(f"added form {name}")
 
 
@@ -78,7 +78,7 @@ def variable(
                 where=f"{form}, {name}",
                 remedy="change it with `gemel keyvars edit coding`",
             )
-        code = env.code(form, name, split(categories), pairs(value))
+        code = env.code(form, name, split(categories), named_values(value))
     typer.echo(f"{form}: {name} {code}")
 
 
@@ -87,7 +87,7 @@ def group(
     name: Annotated[str, argument("The group's name.")],
     form: Annotated[list[str] | None, option("A form or a group; may be given several times.")] = None,
     without: Annotated[list[str] | None, option("A form or a group to leave out.")] = None,
-    where: Annotated[list[str] | None, where_option()] = None,
+    where: Where = None,
     environment: Folder = Path("environment"),
 ) -> None:
     """Name a set of forms that are analysed together."""
@@ -95,7 +95,7 @@ def group(
 
     with changed(environment) as env:
         names = [member for each in form or () for member in env.members(each)]
-        names += env.where(pairs(where)) if where else ()
+        names += env.where(named_values(where)) if where else ()
         dropped = {member for each in without or () for member in env.members(each)}
         env.add_group(name, [each for each in names if each not in dropped])
         count = len(env.groups[name])

@@ -7,14 +7,13 @@ from typing import Annotated
 
 import typer
 
-from gemel.risk.commands.keyvars.options import SEPARATED, Folder, pairs
+from gemel.risk.commands.keyvars.options import SEPARATED, Folder, Variable, named_values
 from gemel.risk.commands.option_values import argument, option
 
 app = typer.Typer(
     help="Change forms and categories; what would break a categorisation is refused.", no_args_is_help=True
 )
 
-Variable = Annotated[str, argument("The variable.")]
 Category = Annotated[str, argument("The category.")]
 Form = Annotated[str, argument("The form.")]
 
@@ -79,7 +78,7 @@ def coding(
     from gemel.risk.keyvars.folder import changed
 
     with changed(environment) as env:
-        code = env.code(form, variable, split(categories), pairs(value))
+        code = env.code(form, variable, split(categories), named_values(value))
     typer.echo(f"{form}: {variable} {code}")
 
 
@@ -93,7 +92,7 @@ def metadata(
     from gemel.risk.keyvars.folder import changed
 
     with changed(environment) as env:
-        env.set_metadata(form, pairs(entries))
+        env.set_metadata(form, named_values(entries))
     typer.echo(f"changed form {form}")
 
 

@@ -7,12 +7,10 @@ from typing import Annotated
 
 import typer
 
-from gemel.risk.commands.keyvars.options import Folder, put
+from gemel.risk.commands.keyvars.options import Folder, Variable, put
 from gemel.risk.commands.option_values import argument, option
 
 app = typer.Typer(help="Write a codebook, or a table for a linkage specification.", no_args_is_help=True)
-
-Variable = Annotated[str, argument("The variable.")]
 
 
 @app.command()

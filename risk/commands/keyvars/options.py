@@ -2,40 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from gemel.common.durable import write_text
-from gemel.common.errors import parameter
-from gemel.risk.commands.option_values import option
+from gemel.risk.commands.option_values import argument, option, pairs
 
 SEPARATED = "with | between: 'England | Scotland | Wales | Other'"  # how the help describes several names
 
 Folder = Annotated[Path, option("The environment's folder.", "--environment", "-e")]
 
 
-def where_option() -> Any:
-    """The option that chooses forms by what is known of them."""
-    return option("Forms with this metadata: 'Form Type=On-line'; all given must hold.", "--where")
+Variable = Annotated[str, argument("The variable.")]
+Where = Annotated[
+    list[str] | None, option("Forms with this metadata: 'Form Type=On-line'; all given must hold.", "--where")
+]
 
 
-def pairs(texts: Sequence[str] | None) -> dict[str, str]:
+def named_values(texts: list[str] | None) -> dict[str, str]:
     """What stands on both sides of the first ``=`` of each text."""
-    found: dict[str, str] = {}
-    for text in texts or ():
-        key, sign, value = (part.strip() for part in text.partition("="))
-        if not sign or not key or key in found:
-            raise parameter(
-                "",
-                "given twice" if key in found else "a name, an equals sign and a value expected",
-                repr(text),
-                "write 'Organisation=Pollsters'",
-            )
-        found[key] = value
-    return found
+    return pairs(texts, "", str, "write 'Organisation=Pollsters'")
 
 
 def put(path: Path, text: str) -> None:

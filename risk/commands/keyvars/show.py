@@ -8,12 +8,10 @@ from typing import Annotated
 import typer
 
 from gemel.common.terminal.output import Json, print_json
-from gemel.risk.commands.keyvars.options import Folder, put
-from gemel.risk.commands.option_values import argument, option
+from gemel.risk.commands.keyvars.options import Folder, Variable, put
+from gemel.risk.commands.option_values import option
 
 app = typer.Typer(help="Forms, variables, codes, and their graphs as SVG or PNG.", no_args_is_help=True)
-
-Variable = Annotated[str, argument("The variable.")]
 
 
 @app.command()

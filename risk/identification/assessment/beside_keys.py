@@ -21,7 +21,7 @@ from gemel.common.documents.result_warning import ResultWarning, result_warning
 from gemel.common.errors import parameter
 from gemel.records.typed_table import Labelled
 from gemel.risk.arrays import Codes, Floats, finite
-from gemel.risk.identification.assessment import wording
+from gemel.risk.identification.assessment.wording import CALIBRATED_TAU2
 from gemel.risk.identification.individual_risk import (
     Units,
     Weights,
@@ -268,7 +268,7 @@ def _individual(file: KeyFile, weights: Weights, scores: dict[str, Floats], foun
     if abs(share - file.fraction) > 0.1 * file.fraction:
         found["warnings"].append(result_warning("weights_contradict_fraction", share=share, fraction=file.fraction))
     document, scores["individual"] = individual_risk_document(file, weights)
-    calibrated = next((m for m in found["measures"] if m["name"] == wording.CALIBRATED_TAU2.name), None)
+    calibrated = next((m for m in found["measures"] if m["name"] == CALIBRATED_TAU2), None)
     claimed = float(scores["individual"][file.uniques].sum())
     if calibrated is not None and not calibrated["low"] <= claimed <= calibrated["high"]:
         found["warnings"].append(

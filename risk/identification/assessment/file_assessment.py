@@ -16,12 +16,11 @@ from gemel.common.documents.result_warning import by_severity
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.progress import Progress
 from gemel.risk.arrays import Floats, finite
-from gemel.risk.identification.assessment import wording
 from gemel.risk.identification.assessment.beside_keys import BesideKeys
 from gemel.risk.identification.assessment.modelled_assessment import heaviest_graphs, log_linear, modelled
-from gemel.risk.identification.assessment.wording import entry
+from gemel.risk.identification.assessment.wording import CALIBRATED_TAU2, entry
 from gemel.risk.identification.calibration.records import CalibratedRisk, calibrated_risk
-from gemel.risk.identification.file_level import FileMeasures, file_dis, file_measures
+from gemel.risk.identification.file_level import file_dis, population_measures
 from gemel.risk.identification.key_file import KeyFile
 from gemel.risk.identification.loglinear.risk import LogLinearRisk
 from gemel.risk.identification.matching.bayesian_matching import BayesianMatching, Method, expected_reciprocal
@@ -170,22 +169,15 @@ def _attempt(found: dict[str, Any], what: str, make: Callable[[], Any]) -> Any:
 
 
 def _counted(file: KeyFile, found: dict[str, Any], weights: Floats | None) -> None:
-    measures: FileMeasures | None = _attempt(found, "file measures", lambda: file_measures(file, weights=weights))
-    if measures is None:
+    tried = _attempt(found, "file measures", lambda: (file_dis(file, weights=weights), population_measures(file)))
+    if tried is None:
         return
-    dis = measures.dis
-    found["measures"].append(entry(wording.DIS, dis.value, (dis.low, dis.high)))
-    for words, value in (
-        (wording.PU, measures.pu),
-        (wording.PU_GIVEN_SU, measures.pu_given_su),
-        (wording.CM_GIVEN_UM, measures.cm_given_um),
-        (wording.CM_GIVEN_SU, measures.cm_given_su),
-    ):
-        if value is not None:
-            found["measures"].append(entry(words, value))
+    dis, measures = tried
+    found["measures"].append(entry("DIS", dis.value, (dis.low, dis.high)))
+    found["measures"] += [entry(name, value) for name, value in measures.items()]
     if file.population_sizes is not None:
-        tried = _attempt(found, "matching strategies", lambda: attacks(Frequencies.of(file)))
-        if tried is not None:
+        strategies = _attempt(found, "matching strategies", lambda: attacks(Frequencies.of(file)))
+        if strategies is not None:
             found["strategies"] = [
                 {
                     "number": number,
@@ -194,7 +186,7 @@ def _counted(file: KeyFile, found: dict[str, Any], weights: Floats | None) -> No
                     "cost_replaced": finite(a.cost_replaced),
                     "efficiency": a.efficiency,
                 }
-                for number, a in tried.items()
+                for number, a in strategies.items()
             ]
 
 
@@ -202,9 +194,9 @@ def _calibrated(file: KeyFile, found: dict[str, Any], weights: Floats | None, se
     risk = calibrated_risk(file, weights=weights, seed=seed)
     found["calibrated"] = risk.summary()
     found["warnings"] += risk.warnings(file_dis(file, weights=weights))
-    for words, e in ((wording.CALIBRATED_TAU1, risk.tau1), (wording.CALIBRATED_TAU2, risk.tau2)):
-        found["measures"].append(entry(words, e.value, (e.low, e.high)))
-    found["measures"].append(entry(wording.LARGEST_TAU2, risk.largest.tau2))
+    for name, e in (("tau1, calibrated", risk.tau1), (CALIBRATED_TAU2, risk.tau2)):
+        found["measures"].append(entry(name, e.value, (e.low, e.high)))
+    found["measures"].append(entry("tau2, at most", risk.largest.tau2))
     return risk
 
 
@@ -215,4 +207,4 @@ def _perturbed(
     best = own["tau"] if own["tau"] is not None else own["tau_estimated"]
     if best is not None:
         estimated = own["tau"] is None and any(not m["relied_on"] for m in found["measures"] if m["name"] == "tau2")
-        found["measures"].append(entry(wording.MISCLASSIFIED, best, relied_on=not estimated))
+        found["measures"].append(entry("tau, with misclassification", best, relied_on=not estimated))

@@ -15,8 +15,7 @@ import numpy as np
 from gemel.common.documents.result_warning import result_warning
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.risk.arrays import Floats, finite
-from gemel.risk.identification.assessment import wording
-from gemel.risk.identification.assessment.wording import entry
+from gemel.risk.identification.assessment.wording import BAYESIAN, entry
 from gemel.risk.identification.file_level import file_dis
 from gemel.risk.identification.key_file import KeyFile
 from gemel.risk.identification.loglinear.model_choice import agrees, choose_model, cliques_of, disagreement, likeliest
@@ -65,10 +64,10 @@ def log_linear(
     sound = best.converged and agreeing[chosen] is not False
     # Before those of the modelling intruder, whose search came first.
     names = [m["name"] for m in found["measures"]]
-    at = names.index(wording.BAYESIAN.name) if wording.BAYESIAN.name in names else len(names)
+    at = names.index(BAYESIAN) if BAYESIAN in names else len(names)
     found["measures"][at:at] = [
-        entry(words, tau, choice.interval(r) if choice else None, relied_on=sound)
-        for r, words, tau in ((1, wording.TAU1, best.tau1), (2, wording.TAU2, best.tau2))
+        entry(name, tau, choice.interval(r) if choice else None, relied_on=sound)
+        for r, name, tau in ((1, "tau1", best.tau1), (2, "tau2", best.tau2))
     ]
     return best
 
@@ -135,7 +134,7 @@ def modelled(file: KeyFile, found: dict[str, Any], method: Method, seed: int) ->
     found["modelled"] = {
         "search": search.method,
         "models": len(fitted.average.models),
-        "estimate": fitted.estimate,
+        "estimate": fitted.average.models[0].estimate,
         "precision": 1.0 if fitted.precision is None else fitted.precision.mean,
         **asdict(measures),
         "agrees": sound,
@@ -148,8 +147,8 @@ def modelled(file: KeyFile, found: dict[str, Any], method: Method, seed: int) ->
         "trace": {"every": every, "log_scores": search.trace[:, ::every].tolist()},
     }
     found["measures"] += [
-        entry(wording.BAYESIAN, measures.cm, relied_on=sound),
-        entry(wording.GREATEST, measures.greatest, relied_on=sound),
+        entry(BAYESIAN, measures.cm, relied_on=sound),
+        entry("greatest Pr(CM), modelled", measures.greatest, relied_on=sound),
     ]
     return matching
 

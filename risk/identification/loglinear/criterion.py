@@ -155,10 +155,10 @@ class TauPrecision:
     criterion_bias: tuple[float, float]
     drawn: tuple[float, float]
 
-    def interval(self, r: int, tau: float, number: float, level: float = 0.95) -> tuple[float, float]:
-        """The normal interval of tau1 (r = 1) or tau2 (r = 2) around `tau`, within 0 and the `number` of uniques."""
+    def interval(self, r: int, taus: tuple[float, float], number: float, level: float) -> tuple[float, float]:
+        """The normal interval of tau1 (r = 1) or tau2 (r = 2) around `taus`, within 0 and the `number` of uniques."""
         half = float(ndtri(0.5 + level / 2.0)) * self.tau[r - 1]
-        return max(0.0, tau - half), min(number, tau + half)
+        return max(0.0, min(taus) - half), min(number, max(taus) + half)
 
 
 def unforeseeable(L: Floats) -> tuple[float, float]:

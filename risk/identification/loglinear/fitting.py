@@ -80,7 +80,6 @@ class Fit:
     converged: bool
     deviation: float
     rounds: int
-    deviance: float
 
 
 def fit_margins(
@@ -126,9 +125,7 @@ def fit_margins(
             if reached >= max(likelihood, plain):
                 means = tried
             likelihood = max(reached, plain)
-    occupied = observed > 0
-    deviance = 2.0 * float((observed[occupied] * np.log(observed[occupied] / means[occupied])).sum())
-    return Fit(cells, means, observed, deviation <= tolerance, float(deviation), rounds, deviance)
+    return Fit(cells, means, observed, deviation <= tolerance, float(deviation), rounds)
 
 
 def positions(cells: Codes, requested: Codes, levels: Sequence[int]) -> Integers:
@@ -322,11 +319,11 @@ class ClosedForm:
         return float(ways[self._walk[0][0]].sum())
 
     def visit(self, rng: np.random.Generator, exact: int = EXACT_CELLS, drawn: int = DRAWN) -> Visited:
-        """All cells of positive mean where they are no more than `exact`, otherwise some drawn from the model."""
-        return self._walked(rng, 0 if self.n_cells <= exact else drawn)
+        """All cells of positive mean where they are no more than `exact`, otherwise some drawn from the model.
 
-    def _walked(self, rng: np.random.Generator, drawn: int) -> Visited:
-        """So many cells drawn along the tree, clique by clique; all of them for 0."""
+        Along the tree, clique by clique.
+        """
+        drawn = 0 if self.n_cells <= exact else drawn
         cliques: dict[int, Integers] = {}
         separators: dict[int, Integers] = {}
         for c, parent in self._walk:
@@ -349,7 +346,10 @@ class ClosedForm:
             separators = {k: rows[kept] for k, rows in separators.items()}
             separators[self._edge[c]] = at[kept]
             cliques[c] = order[place]
-        return self._visited(cliques, separators, exact=not drawn)
+        rows = [*(cliques[c] for c in range(len(cliques))), *(separators[s] for s in range(len(separators)))]
+        means, spread = self._fitted(rows)
+        weights = self.total / (len(means) * means) if drawn else np.ones(len(means))
+        return Visited(means, spread, tuple(rows), weights, not drawn)
 
     def _joined(self, c: int, parent: int, rows: Integers) -> tuple[Integers, ...]:
         """For rows of a parent their separator's row; a clique's rows in the order of the separator's, and which."""
@@ -358,12 +358,6 @@ class ClosedForm:
         mine = s.group[own.first]
         number = np.bincount(mine, minlength=len(s.totals))
         return at, np.argsort(mine, kind="stable"), (np.cumsum(number) - number)[at], number[at]
-
-    def _visited(self, cliques: dict[int, Integers], separators: dict[int, Integers], *, exact: bool) -> Visited:
-        rows = [*(cliques[c] for c in range(len(cliques))), *(separators[s] for s in range(len(separators)))]
-        means, spread = self._fitted(rows)
-        weights = np.ones(len(means)) if exact else self.total / (len(means) * means)
-        return Visited(means, spread, tuple(rows), weights, exact)
 
 
 def graph_of(generators: Sequence[tuple[int, ...]], names: Sequence[Hashable]) -> Graph | None:

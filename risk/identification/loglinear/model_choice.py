@@ -59,7 +59,7 @@ def decomposable_path(table: SparseCounts) -> list[Graph]:
 def likeliest(table: SparseCounts) -> Graph:
     """The model at the local maximum of the marginal likelihood, edges added and deleted from independence."""
     scores = HyperDirichlet(table, 1.0)
-    return climb(scores, empty_graph(table.names), 10_000)[0]
+    return climb(scores, empty_graph(table.names))[0]
 
 
 def cliques_of(graph: Graph) -> list[tuple[str, ...]]:

@@ -111,8 +111,7 @@ class LogLinearRisk:
         if self.precision is None:
             return None
         both = (self.plug_in[r - 1], (self.tau1, self.tau2)[r - 1])
-        low, _ = self.precision.interval(r, min(both), len(self.uniques), level)
-        return low, self.precision.interval(r, max(both), len(self.uniques), level)[1]
+        return self.precision.interval(r, both, len(self.uniques), level)
 
     @property
     def converged(self) -> bool:
@@ -174,8 +173,7 @@ def log_linear_risk(
 
 
 def _closed(form: ClosedForm, table: SparseCounts) -> Fit:
-    deviance = 2.0 * float((table.counts * np.log(table.counts / form.means)).sum())
-    return Fit(table.cells, form.means, table.counts, True, 0.0, 0, deviance)
+    return Fit(table.cells, form.means, table.counts, True, 0.0, 0)
 
 
 def _criterion(

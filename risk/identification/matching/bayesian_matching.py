@@ -25,7 +25,6 @@ from gemel.risk.models.annealing import anneal
 from gemel.risk.models.counts import SparseCounts
 from gemel.risk.models.defaults import search
 from gemel.risk.models.enumeration import enumerate_models
-from gemel.risk.models.fitted import Estimate
 from gemel.risk.models.greedy_search import occam_window
 from gemel.risk.models.mc3_search import mc3
 from gemel.risk.models.precision_search import (
@@ -94,7 +93,6 @@ METHODS: tuple[Method, ...] = ("default", "exact", "mc3", "annealing", "occam")
 class FittedModels:
     average: ModelAverage
     search: SearchResult
-    estimate: Estimate
     precision: PrecisionSearch | None = None
 
     def heaviest(self, number: int) -> FittedModels:
@@ -120,7 +118,6 @@ def fit_models(
     method: Method = "default",
     rng: np.random.Generator | None = None,
     *,
-    estimate: Estimate = "maximum likelihood",
     precision: float | GammaPrior = 1.0,
     share: float = 0.99,
     at_most: int = 200,
@@ -130,10 +127,9 @@ def fit_models(
 
     `file`: the release; missing values must be a level. `method`: ``exact``: every model (to 7 variables). ``mc3``,
     ``annealing``, ``occam``: see `risk.models`. ``default``: exact to 6 variables, MC3 above. `rng`: for ``mc3``,
-    ``annealing`` and ``default``. `estimate`, `precision`: of the cells' probabilities, and the total prior precision
-    of the scores (and of posterior means): a number, or a gamma prior, for ``default``, ``exact`` and ``mc3``;
-    posterior means are then by its posterior mean. `share`, `at_most`: the heaviest models that hold this share of the
-    weight are kept, and no more than so many.
+    ``annealing`` and ``default``. `precision`: the total prior precision of the scores: a number, or a gamma prior, for
+    ``default``, ``exact`` and ``mc3``. `share`, `at_most`: the heaviest models that hold this share of the weight are
+    kept, and no more than so many.
     """
     if method not in METHODS:
         raise parameter("method", f"must be one of {', '.join(METHODS)}", repr(str(method)))
@@ -141,8 +137,8 @@ def fit_models(
     drawn = np.random.default_rng(1) if rng is None else rng
     if isinstance(precision, GammaPrior):
         joint = _with_prior(counts, method, drawn, precision, settings)
-        average = ModelAverage.of(joint.search, counts, estimate, precision=joint.mean, share=share, at_most=at_most)
-        return FittedModels(average, joint.search, estimate, joint)
+        average = ModelAverage.of(joint.search, counts, share=share, at_most=at_most)
+        return FittedModels(average, joint.search, joint)
     scores = HyperDirichlet(counts, precision)
     searches = {
         "default": lambda: search(scores, drawn, **settings),
@@ -152,8 +148,8 @@ def fit_models(
         "occam": lambda: occam_window(scores, **settings),
     }
     found = searches[method]()
-    average = ModelAverage.of(found, counts, estimate, precision=precision, share=share, at_most=at_most)
-    return FittedModels(average, found, estimate)
+    average = ModelAverage.of(found, counts, share=share, at_most=at_most)
+    return FittedModels(average, found)
 
 
 def _with_prior(

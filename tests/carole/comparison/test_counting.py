@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gemel.carole.comparison.counting import PatternCounter, merged
+from gemel.carole.comparison.counting import PatternCounter, summed
 from gemel.carole.engine.run.contribution import Packing, row_numbers
 from gemel.carole.engine.run.resources import MemoryBudget
 from gemel.common.errors import ErrorCode
@@ -28,8 +28,8 @@ def test_counts_are_those_of_a_dictionary(parts):
     for counter, keys in zip(counters, parts, strict=True):
         code, mask = arrays(keys)
         assert counter.add(code, mask, ONE, len(keys))
-        assert counter.n_keys == len(set(keys))
-    code, mask, count = merged(counters)
+        assert len(counter.items()[0]) == len(set(keys))
+    code, mask, count = summed([counter.items() for counter in counters])
     expected = Counter(key for keys in parts for key in keys)
     keys = list(zip(code.tolist(), mask.tolist(), strict=True))
     assert keys == sorted(expected)

@@ -18,7 +18,7 @@ from gemel.carole.engine.linkage.local import Run
 from gemel.carole.engine.pairs.linkage_input import LinkageInput
 from gemel.carole.engine.pairs.stream import KeptPairs
 from gemel.carole.engine.resolution.resolution_request import ResolutionRequest, pack_request, unpack_request
-from gemel.carole.engine.run.resources import MemoryBudget, RunContext
+from gemel.carole.engine.run.resources import MemoryBudget, RunContext, ThreadedUnits
 from gemel.carole.engine.run.result import ScoredPairs
 from gemel.carole.engine.run.specified import plan_of
 from gemel.carole.fellegi_sunter.schemes import FittedScheme
@@ -52,7 +52,8 @@ def every_pair(
 ) -> tuple[NDArray[np.int64], NDArray[np.uint32], NDArray[np.int64], KeptPairs]:
     """The comparison vectors of two contributions with their masks and numbers of pairs, and all pairs, kept."""
     with ThreadPoolExecutor(threads) as pool:
-        pairs = BlockKeyedFiles(*parts).pairs(RunContext.of(plan, MemoryBudget(1 << 30), pool, threads), quiet)
+        context = RunContext(plan, MemoryBudget(1 << 30), pool, threads, ThreadedUnits(pool, threads))
+        pairs = BlockKeyedFiles(*parts).pairs(context, quiet)
         code, mask, count = pairs.count(quiet)
         return code, mask, count, pairs.keep(code, mask, np.arange(len(code)), quiet)
 

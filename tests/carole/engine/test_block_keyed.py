@@ -199,7 +199,7 @@ def test_levels_are_those_of_the_pairs_of_each_group_of_any_size() -> None:
 @pytest.mark.parametrize(("n_a", "n_b"), [(32, 32), (32, 7), (1, 3)])
 def test_each_pair_of_rows_of_a_group_is_taken_once(n_a: int, n_b: int) -> None:
     parts = tuple(SignatureSet(SAMPLES, GROUPS * n, {}, {}) for n in (n_a, n_b))
-    row_a, row_b = pairs_in_groups((parts[0], parts[1]), GROUPS)
+    row_a, row_b = pairs_in_groups(parts[0].n_rows, parts[1].n_rows, GROUPS)
     assert np.array_equal(row_a // n_a, row_b // n_b)
     assert len(set(zip(row_a.tolist(), row_b.tolist(), strict=True))) == len(row_a) == GROUPS * n_a * n_b
 

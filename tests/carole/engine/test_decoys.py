@@ -14,7 +14,7 @@ from benchmarks import claimed
 from benchmarks.claimed import BuiltFiles, built_files, built_plan, with_built_decoys
 from benchmarks.modes import Linked, judged, people
 from gemel.carole.engine import Linkage, LinkagePlan, conclude
-from gemel.carole.engine.decision.decoys import DecoyPairs, count_linked, of_one, records_and_decoys
+from gemel.carole.engine.decision.decoys import count_linked, of_one, records_and_decoys
 from gemel.carole.engine.decision.estimated import Decision, Estimated
 from gemel.carole.engine.documents.run_documents import findings
 from gemel.carole.engine.inputs.candidates import Candidates
@@ -132,8 +132,8 @@ def test_a_decoy_as_like_as_a_certain_link_is_not_linked_and_a_better_one_is() -
     fit = cast(Estimated, SimpleNamespace(decision=decision, posterior=posterior, links=SimpleNamespace(recall=1.0)))
     found = cast(Candidates, SimpleNamespace(n_a=9, n_b=3, counted=lambda plan: (None, None)))
     decoy = np.arange(3, dtype=np.int32)
-    of_a = DecoyPairs(decoy, row, np.array([59.9, 60.0, 60.5]))
-    none = DecoyPairs(decoy[:0], row[:0], np.empty(0))
+    of_a = decoy, row, np.array([59.9, 60.0, 60.5])
+    none = decoy[:0], row[:0], np.empty(0)
     counts = count_linked((of_a, none), found, KeptPairs(row, row, row), fit, replace(PLAN, decoys=DECOYS))
     assert counts == (DecoyCount(DECOYS, 1, 0, 9, 3), DecoyCount(DECOYS, 0, 0, 3, 3))
 

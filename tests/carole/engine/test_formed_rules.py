@@ -49,7 +49,7 @@ def test_candidates_are_those_of_the_definitions():
     assert found.n_candidates == len(set().union(*plain.values()))
     assert n_right(found) > 0.85 * files.n_common
     assert found.blocking.method == "capture-recapture"
-    assert 0.9 < found.blocking_recall <= 1
+    assert 0.9 < found.blocking.recall <= 1
 
 
 @pytest.mark.parametrize("dependence", ["none", "pairwise"])

@@ -51,7 +51,7 @@ def test_they_agree_with_the_run(files, blocked, dependence):
         assert f"{run.n_candidates:,} of 140,000 pairs were compared" in normalized_reason
         assert "estimated by capture-recapture" in normalized_reason
         lost = linkage["blocking"]["estimated_lost"]
-        assert lost == pytest.approx(run.blocking.found * (1 / run.blocking_recall - 1))
+        assert lost == pytest.approx(run.blocking.found * (1 / run.blocking.recall - 1))
     else:
         assert normalized_reason == "All 140,000 pairs were compared."
 
@@ -61,6 +61,6 @@ def test_missing_estimates_are_reported(files):
     plan = replace(plan, rules=plan.rules[:1])
     linkage = run(files.a, files.b, plan)
     document = findings(linkage, plan, ENOUGH, {})
-    if linkage.blocking_recall is None:
+    if linkage.blocking.recall is None:
         assert "cannot be estimated: there is only one rule" in pairs_compared(document.linkage)
     assert document.linkage.blocking.method in ("model", "not estimable")

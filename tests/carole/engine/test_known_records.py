@@ -23,6 +23,7 @@ from gemel.common.errors import ErrorCode
 from gemel.common.signatures.signature_sets import SignatureSet, VariableCodes
 from gemel.coordinator.demonstration.people.insured import KEY, driver_network
 from gemel.custodian.encoding.categories import Relabelling, known_set
+from research._networks import decomposable_model
 from tests.carole.engine.runs import SEED, codes_of, run
 from tests.carole.engine.test_latent import SMALL, SPEC, Insured, all_pairs, invented
 from tests.carole.refusals import refusal
@@ -49,7 +50,7 @@ def trained(n: int) -> KnownRecords:
 def joint_set(names: Sequence[str]) -> SignatureSet:
     """The network's own distribution of some variables, as shares of all cells."""
     order = [name for name in ENTRIES if name in names]
-    table = NETWORK.model().marginal(order)
+    table = decomposable_model(NETWORK).marginal(order)
     cells = np.zeros((table.size, len(NAMES)), dtype=np.int32)
     for axis, codes in enumerate(np.unravel_index(np.arange(table.size), table.shape)):
         cells[:, NAMES.index(order[axis])] = codes
@@ -73,7 +74,7 @@ def linked(insured: Insured, plan: LinkagePlan = SMALL) -> Linkage:
 
 def true_table(names: Sequence[str]) -> np.ndarray:
     """The network's distribution of some variables by code."""
-    table = NETWORK.model().marginal(list(names))
+    table = decomposable_model(NETWORK).marginal(list(names))
     for axis, name in enumerate(names):
         labels = Relabelling.of(SPEC, SEED, 1).labels(ENTRIES[name])
         table = np.take(table, [ENTRIES[name].categories.index(label) for label in labels], axis=axis)

@@ -125,16 +125,16 @@ def test_groups_of_pairs_are_explained_and_no_single_pair(linkage: Linkage):
     assert [group.what for group in groups][:2] == ["all links", "links that agreement alone would not have made"]
     assert all(group.pairs >= 5 for group in groups)
     made = groups[1]
-    by_kind = {kind: sum(bits for k, _, bits in made.parts if k == kind) for kind, _, _ in made.parts}
+    by_kind = {part.kind: sum(other.bits for other in made.parts if other.kind == part.kind) for part in made.parts}
     assert by_kind["association"] > 1
-    assert {name for kind, name, _ in made.parts if kind == "association"} <= set(BOBS)
+    assert {part.name for part in made.parts if part.kind == "association"} <= set(BOBS)
 
 
 def test_an_explanation_adds_up_to_the_weight(insured: Insured, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr("gemel.carole.engine.latent.report.MAX_EXPLAINED", 10_000)
     linkage = insured.linked(SMALL)
     mean = linkage.pairs.weight[linkage.links].mean() + np.log2(linkage.model.p / (1 - linkage.model.p))
-    assert sum(bits for _, _, bits in linkage.latent.explained[0].parts) == pytest.approx(mean, abs=1e-9)
+    assert sum(part.bits for part in linkage.latent.explained[0].parts) == pytest.approx(mean, abs=1e-9)
 
 
 def test_the_joint_distribution_is_in_codes_and_survives_json(linkage: Linkage):

@@ -28,6 +28,7 @@ from gemel.carole.evaluation.link_quality import expected_precision_recall, matc
 from gemel.carole.extended_latent import (
     ArrayPairs,
     Classes,
+    ExtendedEM,
     ExtendedFit,
     ExtendedSettings,
     Refitted,
@@ -77,8 +78,7 @@ def by_library(insured: Insured, plan: LinkagePlan, found: Candidates, kept: Kep
         )  # fmt: skip
         assert posterior is not None
         scheme = replace(before.scheme.scheme.of(model, bounds), joint=joint, n_levels=tuple(map(len, bounds)))
-        matches = np.bincount(every.pattern, posterior.probability, minlength=found.patterns.n_patterns)
-        return Refitted(scheme, matches, joint.converged, joint.rounds, every, posterior)
+        return Refitted(scheme, ExtendedEM(model, posterior.expected_links), every, posterior)
 
     settings = ExtendedSettings(precision=plan.latent.precision)
     learn_from = WeightedPairs(before.pairs.row_a, before.pairs.row_b, before.pairs.link_probability)

@@ -83,7 +83,7 @@ def test_a_run_finds_the_people_in_common(files):
     linked, true = links_of(found), {(i, i) for i in range(files.n_common)}
     assert len(linked & true) > 0.9 * len(true)
     assert len(linked - true) < 0.1 * len(true)
-    assert found.blocking_recall == 1
+    assert found.blocking.recall == 1
     assert set(found.seconds) == {"tables", "levels", "count", "model", "keep", "decide"}
     assert 0 < found.peak_bytes <= ENOUGH.memory_bytes
     assert found.missing["town"] == pytest.approx((0.05, 0.05), abs=0.04)
@@ -118,7 +118,7 @@ def test_u_comes_from_all_pairs_when_blocked(files, monkeypatch):
     sampled = run(files.a, files.b, files.plan(blocked=True, u="all_pairs"))
     # A share of .2 among 200,000 has a standard error of .0009.
     assert np.abs(sampled.model.u - exact.model.u).max() < 0.005
-    assert 0.7 < exact.blocking_recall <= 1
+    assert 0.7 < exact.blocking.recall <= 1
 
 
 def test_without_one_to_one_every_pair_above_the_threshold_is_a_link(files):
@@ -189,7 +189,7 @@ def test_blocks_that_propose_nothing_are_reported(files, rules):
     found = run(files.a, replace(files.b, blocks=files.b.blocks | blocks), files.plan(blocked=True))
     for rule in rules:
         assert result_warning("rule_without_pairs", rule=rule) in found.warnings
-    assert found.blocking_recall is None
+    assert found.blocking.recall is None
     assert {"records_without_key", "blocking_recall_unknown"} <= codes_of(found)
     if len(rules) == 2:
         assert found.n_candidates == len(found.pairs.row_a) == len(found.links) == len(found.patterns.count) == 0

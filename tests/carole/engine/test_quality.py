@@ -169,12 +169,12 @@ def test_an_honest_claim_is_found_honest_and_a_boast_a_boast() -> None:
         assert len(drawn.pattern) == stays.sum()
         assert counts.n_pairs == patterns.n_pairs
         assert np.bincount(drawn.pattern, minlength=3).tolist()[:2] == counts.count[:2].tolist()
-        return Decided(np.flatnonzero(drawn.pattern == 0), Claim(0.9, 90 / 120))
+        return np.flatnonzero(drawn.pattern == 0), Claim(0.9, 90 / 120)
 
-    found = replicates(fitted, decide, 60, np.random.default_rng(2), lambda _: None)
+    claimed, true = replicates(fitted, decide, 60, np.random.default_rng(2), lambda _: None)
     assert len(seen) == 60
     # Of 110 matches that are drawn, 90 in 120 have the likely vector; of the others 10 in 90.
-    assert found.true[:, 0].mean() == pytest.approx(82.5 / 92.5, abs=0.02)
-    assert found.true[:, 1].mean() == pytest.approx(90 / 120, abs=0.02)
-    assert (found.claimed == (0.9, 90 / 120)).all()
+    assert true[:, 0].mean() == pytest.approx(82.5 / 92.5, abs=0.02)
+    assert true[:, 1].mean() == pytest.approx(90 / 120, abs=0.02)
+    assert (claimed == (0.9, 90 / 120)).all()
     assert any(counts.count[2] > 10_000 for counts in seen)  # matches too dissimilar to be kept

@@ -23,7 +23,7 @@ def test_a_run_links_under_every_scheme(files, scheme, blocked, assignment):
     settings = {"blocked": blocked, "scheme": scheme, "assignment": assignment}
     run, plan, graded = files.linked(**settings), files.plan(**settings), scheme == "multinomial"
     calibrated = SCHEMES[scheme].facts.calibrated
-    assert run.scheme.scheme.name == scheme
+    assert run.scheme.scheme.facts.name == scheme
     assert run.pairs.weight == pytest.approx(run.scheme.match_weights(run.patterns.gamma[run.pairs.pattern]))
     assert n_right(run) > 0.8 * files.n_common
     if assignment == "one_to_one":
@@ -106,7 +106,7 @@ def test_matches_are_no_dependence_of_others_where_u_is_that_of_all_pairs(files,
 def test_without_it_independence_is_still_diagnosed(files):
     run = files.linked(blocked=True)
     assert run.scheme.joint.kind == "none"
-    assert {misfit.within for misfit in run.scheme.misfits} <= {"matches"}
+    assert {misfit.within for misfit in run.scheme.joint.misfits} <= {"matches"}
 
 
 def test_random_pairs_know_which_rules_they_satisfy():

@@ -43,17 +43,16 @@ def test_no_links_and_no_matches_are_defined():
 def test_no_threshold_does_better(pairs, more):
     probability, is_match = arrays(pairs)
     n_matches = int(is_match.sum()) + more
-    best = best_threshold(probability, is_match, n_matches)
-    at_best = quality(is_match[probability >= best.threshold], n_matches)
-    assert at_best == best.quality
+    chosen, best = best_threshold(probability, is_match, n_matches)
+    assert quality(is_match[probability >= chosen], n_matches) == best
     for threshold in set(probability):
         other = quality(is_match[probability >= threshold], n_matches)
-        assert best.quality.f1 > other.f1 or (best.quality.f1 == other.f1 and best.threshold >= threshold)
+        assert best.f1 > other.f1 or (best.f1 == other.f1 and chosen >= threshold)
 
 
 def test_without_pairs_the_best_is_to_link_nothing():
     best = best_threshold(np.zeros(0), np.zeros(0, dtype=bool), 3)
-    assert (best.threshold, best.quality) == (1.0, quality(np.zeros(0, dtype=bool), 3))
+    assert best == (1.0, quality(np.zeros(0, dtype=bool), 3))
 
 
 def test_matches_of_two_files():

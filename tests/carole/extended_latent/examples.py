@@ -37,8 +37,7 @@ def random_value_model(variables: tuple[Variable, ...], rng: np.random.Generator
     alone = []
     for column, variable in enumerate(variables):
         if variable.stands_alone:
-            share = rng.dirichlet(np.ones(variable.levels), size=3 if separate else 1)
-            alone.append(AloneKey(column, share[0], share[-1], share[1 % len(share)]))
+            alone.append(AloneKey(column, rng.dirichlet(np.ones(variable.levels))))
 
     def model_of(*holders: str) -> FittedModel | None:
         kept = [v for v in joint if v.holder in holders]

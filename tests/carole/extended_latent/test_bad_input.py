@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from gemel.carole.extended_latent import ExtendedSettings, Priors, Values, Variable, WeightedPairs
+from gemel.carole.extended_latent import ExtendedSettings, Values, Variable, WeightedPairs
 from gemel.common.errors import GemelError
 from tests.carole.extended_latent.linked_files import VARIABLES, linked_files, of_columns, population
 
@@ -76,7 +76,7 @@ def test_a_value_model_of_keys_alone_weighs_agreement_by_how_common_the_value_is
         if alone:
             counts = np.bincount(np.concatenate([values.codes_a[:, 0], values.codes_b[:, 0]]), minlength=4)
             share = counts / counts.sum()
-            estimated = fit.value_fit.model.alone[0].match
+            estimated = fit.value_fit.model.alone[0].share
             assert estimated == pytest.approx(share, abs=0.08)
             assert np.allclose(factor[only], np.log((estimated**2).sum() / estimated[town]))
 
@@ -112,8 +112,6 @@ def test_files_of_another_linkage_are_refused(linked):
         lambda: ExtendedSettings(resolution=0),
         lambda: ExtendedSettings(tolerance=1),
         lambda: ExtendedSettings(rounds=-1),
-        lambda: Priors(m=np.array([[-1.0]])),
-        lambda: Priors(matches=-1),
     ],
 )
 def test_settings_that_make_no_sense_are_refused(make):

@@ -30,7 +30,7 @@ def log_denominator(model: ValueModel, values: Values, row_a, row_b):
     total = np.zeros(len(row_a))
     for key in model.alone:
         code = values.codes_a[row_a, key.column]
-        strangers = key.alice * key.bob
+        strangers = key.share**2
         total += np.where(agree[:, key.column], np.log(strangers / strangers.sum())[code], 0.0)
     if model.match is None:
         return total
@@ -134,8 +134,8 @@ def test_common_values_have_nearly_their_shares():
     truth = np.array([0.5, 0.3, 0.2])
     files = [rng.choice(3, (n, 1), p=truth).astype(np.int32) for n in (4000, 6000)]
     key = frequencies(Values((Variable("key", "both", 3, alone=True),), *files))[0]
-    assert key.match == pytest.approx(truth, abs=0.02)
-    assert key.match.sum() == pytest.approx(1, abs=1e-3)
+    assert key.share == pytest.approx(truth, abs=0.02)
+    assert key.share.sum() == pytest.approx(1, abs=1e-3)
 
 
 def test_a_person_in_both_files_counts_once():
@@ -146,8 +146,8 @@ def test_a_person_in_both_files_counts_once():
     plain = frequencies(values)[0]
     # Four people, of whom two bear the third name; the discount is 1/2.
     assert discount(np.array([1.0, 1.0, 2.0])) == 0.5
-    assert key.match * 4 == pytest.approx([0.5, 0.5, 3 - 2 * 3 / 4 - 0.5])
-    assert plain.match * 8 == pytest.approx([0.5, 0.5, 2.5])
+    assert key.share * 4 == pytest.approx([0.5, 0.5, 3 - 2 * 3 / 4 - 0.5])
+    assert plain.share * 8 == pytest.approx([0.5, 0.5, 2.5])
 
 
 def test_agreement_on_names_has_the_weight_of_the_population_where_shares_fail():

@@ -1,18 +1,14 @@
-"""The extended step beside the rest of the engine: similarity levels, one-to-one, blocking rules, annealing."""
+"""The extended step beside the rest of the engine: similarity levels, one-to-one, annealing."""
 
 from __future__ import annotations
-
-from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from gemel.carole.extended_latent import ArrayPairs, ExtendedSettings, WeightedPairs, fit_extended
-from gemel.carole.fellegi_sunter.one_to_one import link_probabilities
 from gemel.carole.fellegi_sunter.schemes import fit_scheme
-from gemel.carole.fellegi_sunter.settings import Estimation, RuleFields
 from tests.carole.extended_latent.linked_files import BOUNDS, linked_files
-from tests.carole.fellegi_sunter.populations import counted_vectors, level_counts
+from tests.carole.fellegi_sunter.populations import counted_vectors, link_probabilities
 
 
 @pytest.fixture(scope="module")
@@ -32,7 +28,7 @@ def test_similarity_levels_and_values_add_up(linked):
     fitted = fit_scheme("multinomial", patterns, ("town", "name", "date"), bounds, linked.values.n_a, linked.values.n_b)
     pairs = ArrayPairs(*linked.rows, pattern.astype(np.int32))
     fit = fit_extended(linked.values, pairs, patterns, fitted, bounds)
-    assert fit.em.converged
+    assert fit.em.model.converged
     assert fit.scheme.model.m[2] == pytest.approx([0, 0.2, 0.8], abs=0.1)
     weight = fit.match_weights(*linked.rows, gamma)
     factor = fit.factors.log(*linked.rows) / np.log(2)
@@ -52,25 +48,6 @@ def test_one_to_one_takes_extended_weights_and_gives_the_weights_for_estimation(
     assert again.value_fit.records == pytest.approx(links.expected_links, rel=1e-6)
     extended = again.match_weights(*linked.rows, linked.gamma)
     assert linked.area(extended) > linked.area(linked.fitted.match_weights(linked.gamma))
-
-
-def test_m_of_a_field_is_not_learnt_from_a_rule_that_is_made_of_it(linked):
-    """Blocked by date: all pairs agree there, which must not affect its m."""
-    gamma = linked.gamma
-    inside = gamma[:, 2] == 1
-    patterns, pattern = counted_vectors(gamma[inside])
-    patterns = replace(patterns, mask=np.ones_like(patterns.mask))
-    rules = [RuleFields("date", (2,))]
-    levels = level_counts(linked.patterns)
-    n_a, n_b = linked.values.n_a, linked.values.n_b
-    names = ("town", "name", "date")
-    fitted = fit_scheme(
-        "multinomial", patterns, names, BOUNDS[:1] * 3, n_a, n_b, Estimation(refuse_unidentified=False), rules, levels
-    )
-    pairs = ArrayPairs(*(rows[inside] for rows in linked.rows), pattern.astype(np.int32))
-    fit = fit_extended(linked.values, pairs, patterns, fitted, BOUNDS[:1] * 3, rules=rules)
-    assert np.array_equal(fit.scheme.model.m[2], fitted.model.m[2])
-    assert fit.scheme.model.m[0, 1] == pytest.approx(0.88, abs=0.08)  # one wrong town in four is right again
 
 
 @pytest.mark.parametrize("moves", [1_000, pytest.param(20_000, marks=pytest.mark.long)])

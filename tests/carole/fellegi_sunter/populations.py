@@ -26,6 +26,11 @@ def kept_pairs(probability, member, n_a, n_b):
     return LinkPosterior("one_to_one", *np.divmod(kept, n_b), n_a, n_b), member[kept]
 
 
+def link_probabilities(a, b, weight, n_a, n_b, progress=lambda _: None):
+    """Probability that each pair is linked, given that no record is linked twice."""
+    return LinkPosterior("one_to_one", a, b, n_a, n_b).probabilities(weight, progress)
+
+
 def density(gamma, m, u, p, missing=None):
     """Plain definition: probability of each comparison vector, as (among matches, among non-matches) times p, 1 - p.
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from gemel.carole.fellegi_sunter.link_posterior import NO_DOUBT, LinkPosterior, Stars
-from gemel.carole.fellegi_sunter.one_to_one import link_probabilities
-from gemel.carole.fellegi_sunter.prior import BetaPartners
+from gemel.carole.fellegi_sunter.one_to_one import Competition
+from gemel.carole.fellegi_sunter.prior import BetaBipartite, BetaPartners
 from gemel.common.errors import GemelError
 from tests.carole.fellegi_sunter.enumeration import enumerated
 
@@ -80,9 +80,10 @@ def test_one_to_one_is_that_of_belief_propagation():
     rng = np.random.default_rng(2)
     a, b = np.nonzero(rng.random((30, 20)) < 0.2)
     weight = rng.normal(4, 6, len(a))
+    one_to_one = Competition(a, b).probabilities(weight, BetaBipartite(30, 20))
     for assignment in ("one_to_one", "greedy"):
         found = LinkPosterior(assignment, a, b, 30, 20).probabilities(weight)
-        np.testing.assert_array_equal(found.probability, link_probabilities(a, b, weight, 30, 20).probability)
+        np.testing.assert_array_equal(found.probability, one_to_one.probability)
 
 
 def test_without_an_assignment_each_pair_has_its_own_odds_at_the_implied_share():

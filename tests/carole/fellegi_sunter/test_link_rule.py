@@ -166,5 +166,5 @@ def test_an_invalid_assignment_is_refused():
         optimal_assignment(np.array([0]), np.array([0, 1]), np.array([1.0]))
     assert raised.value.code is ErrorCode.PARAMETER
     for bad in (np.inf, np.nan):
-        with pytest.raises(GemelError, match="finite weights"):
+        with pytest.raises(GemelError, match="finite match weights"):
             optimal_assignment(np.array([0]), np.array([0]), np.array([bad]))

@@ -17,13 +17,13 @@ from gemel.carole.fellegi_sunter.linkage_draws import (
     ModelDraws,
     draw_linkages,
     effective_draws,
-    split_r_hat,
 )
 from gemel.carole.fellegi_sunter.model import shares, within_levels
 from gemel.carole.fellegi_sunter.model_warnings import default_m, expected_levels
 from gemel.carole.fellegi_sunter.prior import BetaBipartite, BetaPartners
 from gemel.carole.fellegi_sunter.schemes import fit_scheme
 from gemel.carole.fellegi_sunter.settings import BELIEF_WORTH, Estimation
+from gemel.risk.models.result import split_r_hat
 from tests.carole.fellegi_sunter.enumeration import enumerated
 from tests.carole.fellegi_sunter.populations import counted_vectors
 

@@ -14,11 +14,12 @@ from gemel.carole.fellegi_sunter import one_to_one
 from gemel.carole.fellegi_sunter import prior as fixed_point
 from gemel.carole.fellegi_sunter.candidate_graph import candidate_graph, in_ranges, ranges
 from gemel.carole.fellegi_sunter.link_rule import optimal_assignment
-from gemel.carole.fellegi_sunter.one_to_one import Competition, link_probabilities, uncontested
+from gemel.carole.fellegi_sunter.one_to_one import Competition, uncontested
 from gemel.carole.fellegi_sunter.prior import BetaBipartite
 from gemel.carole.fellegi_sunter.propagation import Propagation
 from gemel.common.errors import GemelError
 from tests.carole.fellegi_sunter.enumeration import enumerated
+from tests.carole.fellegi_sunter.populations import link_probabilities
 
 
 def propagated(a, b, log_ratio, log_prior_odds=0.0):

@@ -84,7 +84,7 @@ def test_they_are_those_of_the_likelihoods_hessian(u):
     hessian = numerical(lambda theta: numerical(likelihood, theta)[0], at)
     back = numerical(everything, at)
     expected = np.sqrt(np.diag(back @ np.linalg.inv(-hessian) @ back.T))
-    found = pairwise_errors(model, patterns, settings, level_counts=known)
+    found = pairwise_errors(model, patterns, settings, (), known)
     n = M.size
     assert found.m[INSIDE] == pytest.approx(expected[:n].reshape(M.shape)[INSIDE], rel=1e-3)
     assert found.p == pytest.approx(expected[-1], rel=1e-3)
@@ -301,19 +301,19 @@ def test_links_that_swap_records_by_the_plain_definition():
 def test_none_rather_than_a_wrong_one():
     patterns = counted(np.random.default_rng(7), 250_000, 0.001)
     model = fit(patterns, FIELDS, 500, 500, Estimation(max_iterations=2))
-    found = pairwise_errors(model, patterns, Estimation(max_iterations=2))
+    found = pairwise_errors(model, patterns, Estimation(max_iterations=2), (), None)
     assert np.isnan(found.m).all()
     assert np.isnan(found.p)
     assert "had not converged" in found.note
     half = PatternCounts(GAMMA[:, :1], patterns.mask, patterns.count)
     loose = Estimation(refuse_unidentified=False)
-    assert "not identified" in pairwise_errors(fit(half, FIELDS[:1], 500, 500, loose), half, loose).note
+    assert "not identified" in pairwise_errors(fit(half, FIELDS[:1], 500, 500, loose), half, loose, (), None).note
 
 
 def test_p_at_its_bound_has_none_and_m_has():
     patterns = counted(np.random.default_rng(8), 250_000, 0.01)
     model = fit(patterns, FIELDS, 500, 500)
     assert model.p == pytest.approx(1 / 500)
-    found = pairwise_errors(model, patterns)
+    found = pairwise_errors(model, patterns, Estimation(), (), None)
     assert np.isnan(found.p)
     assert np.isfinite(found.m[:, 1]).all()

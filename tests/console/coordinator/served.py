@@ -14,7 +14,6 @@ from starlette.routing import Route
 from gemel.common.configuration import ConsoleConfiguration
 from gemel.console.coordinator.application import console_of
 from gemel.console.coordinator.member import member_of
-from gemel.console.web.application import OPEN_PATHS
 from gemel.console.web.guard import GuardRules
 from gemel.coordinator.client.client_configuration import template
 from tests.carole.deployment import Deployment
@@ -87,7 +86,7 @@ def served_to(made: Deployment, party: str) -> Iterator[Served]:
 def served(config: Path, settings: ConsoleConfiguration | None = None) -> Iterator[Served]:
     """The console of a configuration, in this process."""
     links: list[str] = []
-    rules = GuardRules(("127.0.0.1:8710",), (BASE,), COOKIE, OPEN_PATHS, is_secure=False)
+    rules = GuardRules(BASE, COOKIE)
     with member_of(config) as member:
-        app = console_of(member, settings or ConsoleConfiguration(), BASE, rules, links.append)
+        app = console_of(member, settings or ConsoleConfiguration(), rules, links.append)
         yield Served(TestClient(app, base_url=BASE, raise_server_exceptions=False), links)

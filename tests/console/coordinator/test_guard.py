@@ -9,7 +9,7 @@ import pytest
 from gemel.common.configuration import ConsoleConfiguration, parse_configuration
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.console.coordinator.member import member_of
-from gemel.console.web.application import OPEN_PATHS
+from gemel.console.web.guard import OPEN_PATHS
 from tests.console.coordinator.conftest import DRAFT
 from tests.console.coordinator.served import BASE, COOKIE, Served, TestClient, served
 from tests.e2e.deployment import STATE, Deployment, digest_of

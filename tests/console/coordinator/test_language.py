@@ -119,7 +119,7 @@ def _statuses(state: int, run: project_pb2.RunStatus) -> Iterator[project_pb2.Pr
 @pytest.mark.parametrize("mode", ["open", "trusted", "block_keyed"])
 def test_no_specification_has_a_word_of_the_console_outside_of_messages(mode: str) -> None:
     spec = SPEC.model_copy(update={"mode": mode})
-    own = ("fields", "receives", "leakage", "retention")
+    own = ("fields", "receives", "retention")
     with in_language(marking(Marks())):
         shown = specification_shown(spec, "")
     texts = [text for part in own for each in shown[part] for text in _texts(each)]

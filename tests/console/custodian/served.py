@@ -8,7 +8,6 @@ from contextlib import contextmanager
 from gemel.common.configuration import ConsoleConfiguration
 from gemel.console.custodian.application import console_of
 from gemel.console.custodian.custodian import Custodian
-from gemel.console.web.application import OPEN_PATHS
 from gemel.console.web.guard import GuardRules
 from gemel.custodian.leakage_report import Gate
 from gemel.custodian.steps.leakage_gate import load_gate
@@ -19,7 +18,7 @@ from tests.console.coordinator.served import BASE, COOKIE, Served, TestClient
 def served(folder, measure: Callable[[], Gate] = load_gate) -> Iterator[Served]:
     """The console of a custodian, of whose folder party and configuration are taken."""
     links: list[str] = []
-    rules = GuardRules(("127.0.0.1:8710",), (BASE,), COOKIE, OPEN_PATHS, is_secure=False)
+    rules = GuardRules(BASE, COOKIE)
     custodian = Custodian(folder.party, folder.config, measure)
-    app = console_of(custodian, ConsoleConfiguration(), BASE, rules, links.append)
+    app = console_of(custodian, ConsoleConfiguration(), rules, links.append)
     yield Served(TestClient(app, base_url=BASE, raise_server_exceptions=False), links)

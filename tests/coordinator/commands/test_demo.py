@@ -14,7 +14,8 @@ from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.parties import Role
 from gemel.common.specification import load_specification
 from gemel.coordinator.client.client_configuration import report_language, template
-from gemel.coordinator.client.risk_reports import Report, show_report
+from gemel.coordinator.client.coordinator_client import Report
+from gemel.coordinator.client.risk_reports import show_report
 from gemel.coordinator.commands import demo, steward
 from gemel.coordinator.draft import specification_draft
 from gemel.coordinator.rehearsal import output_folder
@@ -117,7 +118,7 @@ def test_the_document_stays_as_it_was_sent(
     )
     monkeypatch.setattr("gemel.coordinator.client.risk_reports.verdict_lines", lambda _: ["The policy is met"])
     monkeypatch.setattr(Report, "document", property(lambda self: json.loads(self.text)))
-    show_report(Report(b'{"a": 1}', bytes(32)), tmp_path, "de")
+    show_report(Report(b'{"a": 1}'), tmp_path, "de")
     assert (tmp_path / "assessment.json").read_bytes() == b'{"a": 1}'
     assert written["language"] == "de"
     assert "The policy is met" in capsys.readouterr().out

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import polars as pl
 import pytest
@@ -24,9 +22,9 @@ from gemel.coordinator.demonstration.people import TRUTH, two_files
 from gemel.coordinator.draft.specification_draft import draft
 from gemel.coordinator.estimate.custodian_cost import GATE_BYTES
 from gemel.coordinator.estimate.estimate import (
-    CaroleLimits,
     Columns,
     Estimate,
+    carole_limits,
     estimate_of_files,
     estimate_of_size,
     refuse_exceeded,
@@ -43,7 +41,7 @@ from tests.shared.gates.plain import shares_of
 from tests.specifications import heading
 
 SEED = Seed(bytes(range(32)))
-LIMITS = CaroleLimits()
+LIMITS = LimitsConfiguration()
 N = 2_000
 
 
@@ -167,21 +165,21 @@ def of(estimate: Estimate) -> list[tuple[ErrorCode, str]]:
 
 
 def test_each_limit_that_is_exceeded_is_named_with_its_remedy() -> None:
-    rows = estimate_of_size(SPEC, 6_000_000, CaroleLimits(max_upload="64GiB"))
+    rows = estimate_of_size(SPEC, 6_000_000, LimitsConfiguration(max_upload="64GiB"))
     assert of(rows) == [
         (ErrorCode.UPLOAD_LIMIT, "alice's contribution"),
         (ErrorCode.UPLOAD_LIMIT, "bob's contribution"),
     ]
     assert "limits.max_rows to 6000000" in str(rows.exceeded[0])
-    uploads = estimate_of_size(SPEC, 1_000_000, CaroleLimits(max_upload="100MiB"))
+    uploads = estimate_of_size(SPEC, 1_000_000, LimitsConfiguration(max_upload="100MiB"))
     assert "limits.max_upload to " in str(uploads.exceeded[0])
     assert "shorter signatures" in str(uploads.exceeded[0])
     raised = str(uploads.exceeded[0]).partition("limits.max_upload to ")[2].partition(",")[0]
-    assert estimate_of_size(SPEC, 1_000_000, CaroleLimits(max_upload=raised)).exceeded == ()
-    memory = estimate_of_size(SPEC, 1_000_000, CaroleLimits(memory="64MiB"))
+    assert estimate_of_size(SPEC, 1_000_000, LimitsConfiguration(max_upload=raised)).exceeded == ()
+    memory = estimate_of_size(SPEC, 1_000_000, LimitsConfiguration(memory="64MiB"))
     assert of(memory) == [(ErrorCode.MEMORY, "the linkage")]
     raised = str(memory.exceeded[0]).partition("limits.memory to ")[2].partition(",")[0]
-    assert estimate_of_size(SPEC, 1_000_000, CaroleLimits(memory=raised)).exceeded == ()
+    assert estimate_of_size(SPEC, 1_000_000, LimitsConfiguration(memory=raised)).exceeded == ()
 
 
 def test_a_block_above_its_rules_limit_is_refused_in_mode_block_keyed_only() -> None:
@@ -208,7 +206,7 @@ def test_the_options_have_the_defaults_of_caroles_configuration() -> None:
     assert configured.memory == command.MEMORY
     assert configured.max_upload == command.MAX_UPLOAD
     assert configured.max_rows == command.MAX_ROWS
-    assert CaroleLimits(command.MEMORY, command.MAX_UPLOAD, command.MAX_ROWS) == LIMITS
+    assert carole_limits(command.MEMORY, command.MAX_UPLOAD, command.MAX_ROWS) == LIMITS
 
 
 @pytest.mark.parametrize(
@@ -216,8 +214,9 @@ def test_the_options_have_the_defaults_of_caroles_configuration() -> None:
     [({"memory": "3GB"}, "--memory"), ({"max_upload": "x"}, "--max-upload"), ({"max_rows": 0}, "--max-rows")],
 )
 def test_what_is_no_limit_is_refused(limits: dict[str, object], where: str) -> None:
+    given = {"memory": command.MEMORY, "max_upload": command.MAX_UPLOAD, "max_rows": command.MAX_ROWS}
     with pytest.raises(GemelError) as caught:
-        replace(LIMITS, **limits).configuration()  # type: ignore[arg-type]
+        carole_limits(**given | limits)  # type: ignore[arg-type]
     assert (caught.value.code, caught.value.where) == (ErrorCode.PARAMETER, where)
 
 
@@ -237,7 +236,7 @@ def spec(files: tuple[pl.DataFrame, pl.DataFrame]) -> Specification:
 @pytest.fixture(scope="module")
 def estimate(files: tuple[pl.DataFrame, pl.DataFrame], spec: Specification) -> Estimate:
     columns = {side: clean(file, spec, side).columns for side, file in zip(Side, files, strict=True)}
-    return estimate_of_files(spec, columns, CaroleLimits())
+    return estimate_of_files(spec, columns, LimitsConfiguration())
 
 
 def test_it_states_gates_bytes_and_seconds_of_each_party(estimate: Estimate) -> None:
@@ -257,7 +256,7 @@ def test_it_states_gates_bytes_and_seconds_of_each_party(estimate: Estimate) -> 
 
 
 def test_of_a_size_alone_gates_of_a_pair_are_stated(spec: Specification) -> None:
-    sized = estimate_of_size(spec, 1000, CaroleLimits())
+    sized = estimate_of_size(spec, 1000, LimitsConfiguration())
     assert sized.linkage.computing is not None
     assert sized.linkage.computing.gates is None
     assert "random pairs with them" not in "\n".join(sized.lines)
@@ -265,7 +264,7 @@ def test_of_a_size_alone_gates_of_a_pair_are_stated(spec: Specification) -> None
 
 def test_in_another_mode_no_one_computes(spec: Specification) -> None:
     apart = Specification.model_validate({**spec.model_dump(), "mode": "block_keyed"})
-    assert estimate_of_size(apart, 1000, CaroleLimits()).linkage.computing is None
+    assert estimate_of_size(apart, 1000, LimitsConfiguration()).linkage.computing is None
 
 
 def test_bytes_of_a_gate_are_about_those_that_parties_send(estimate: Estimate, spec: Specification) -> None:

@@ -24,7 +24,7 @@ from gemel.coordinator.demonstration.people.insured import with_policy, with_tra
 from gemel.coordinator.draft.specification_draft import SAME_RECORDS, draft
 from gemel.coordinator.draft.specification_text import dump_specification
 from gemel.coordinator.rehearsal import rehearse as rehearsal
-from gemel.coordinator.rehearsal.narration import Narrator
+from gemel.coordinator.rehearsal.narration import Narrator, show_warnings
 from gemel.coordinator.rehearsal.output_folder import WRITTEN, _whole, rehearse_into
 from gemel.coordinator.rehearsal.processes import Services
 from gemel.coordinator.truth_columns import Truth
@@ -260,7 +260,7 @@ def test_a_file_without_a_value_against_itself(people: pl.DataFrame, tmp_path: P
 
 def test_warnings_that_matter_are_printed_with_their_remedy(capsys: pytest.CaptureFixture[str]) -> None:
     """On the console, not in the report alone; notes stay there."""
-    Narrator(explain=False).warn(
+    show_warnings(
         [
             result_warning("equal_records", records=70, side="Bob", assignment="one_to_one", other="one_to_many"),
             result_warning("levels_not_observed", levels="sex 1"),

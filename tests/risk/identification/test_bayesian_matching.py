@@ -60,7 +60,7 @@ MATCHING = bayesian_matching(FILE, fit_models(FILE))
 def single(file: KeyFile, graph) -> FittedModels:
     counts = file.table()
     found = enumerate_models(HyperDirichlet(counts))
-    return FittedModels(ModelAverage([fit(counts, graph)], [1.0]), found, "maximum likelihood")
+    return FittedModels(ModelAverage([fit(counts, graph)], [1.0]), found)
 
 
 def test_average_over_every_model_by_the_definition():

@@ -165,7 +165,7 @@ def test_standard_deviations_and_the_bias_of_the_criterion_where_the_model_holds
         found = log_linear_risk(file, "independence")
         own = found.precision
         for r, truth in ((1, (F == 1).sum()), (2, (1 / F).sum())):
-            low, high = own.interval(r, (found.tau1, found.tau2)[r - 1], len(F))
+            low, high = own.interval(r, (found.tau1, found.tau2)[r - 1 : r], len(F), 0.95)
             held.append(low <= truth <= high)
         criteria.append([found.B1, found.B2])
         stated.append(own.criterion)

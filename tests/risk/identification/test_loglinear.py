@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.special import xlogy
 from scipy.stats import poisson
 
 from benchmarks._public_populations import ADULT, EUSILC_P, PublicPopulation
@@ -31,7 +32,9 @@ def test_the_oracle(eusilc, terms, entry):
     file, oracle = eusilc
     found, expected = log_linear_risk(file, terms), oracle[entry]
     assert found.converged
-    assert (found.tau1, found.tau2, found.fit.deviance) == pytest.approx(
+    observed, means = found.fit.observed, found.fit.means
+    deviance = 2.0 * xlogy(observed, observed / means).sum()
+    assert (found.tau1, found.tau2, deviance) == pytest.approx(
         tuple(expected[name] for name in ("tau1", "tau2", "lrt")), rel=1e-4
     )
     assert pytest.approx((expected["B1"], expected["B2"]), rel=1e-3) == (found.B1, found.B2)

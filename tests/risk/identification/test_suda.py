@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gemel.common.errors import ErrorCode, GemelError
-from gemel.risk.identification.file_level import file_measures
+from gemel.risk.identification.file_level import population_measures
 from gemel.risk.identification.key_file import KeyFile
 from gemel.risk.identification.matching.claims import claim_best_of_each, claim_most_probable
 from gemel.risk.identification.strategies import Frequencies, Strategy, attack, attacks, thesis_strategies
@@ -329,9 +329,9 @@ def test_no_other_pair_of_the_seven_dominates():
 def test_strategies_of_a_file_are_its_file_measures(people, data):
     drawn = data.draw(st.lists(st.integers(0, len(people) - 1), min_size=1, unique=True))
     file = KeyFile.from_columns({"x": [people[i] for i in drawn]}, population={"x": people})
-    found, measures = attacks(Frequencies.of(file)), file_measures(file)
-    assert found[4].probability == pytest.approx(measures.cm_given_su)
-    assert found[5].probability == pytest.approx(measures.cm_given_um)
+    found, measures = attacks(Frequencies.of(file)), population_measures(file)
+    assert found[4].probability == pytest.approx(measures["Pr(CM | SU)"])
+    assert found[5].probability == pytest.approx(measures["Pr(CM | UM)"])
     assert found[2].probability == pytest.approx(len(file.cells) / len(people))
     assert found[2].cost == pytest.approx(1)
 

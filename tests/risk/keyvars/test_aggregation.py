@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 
 from gemel.common.errors import GemelError
 from gemel.risk.keyvars import analysis as harmonisation
-from gemel.risk.keyvars import partitions as kernels
 from gemel.risk.keyvars.aggregation import AggregationGraph
 from gemel.risk.keyvars.analysis import HarmonisationGraph, course, min_forms
 from gemel.risk.keyvars.intervals import extend, read_interval
@@ -320,11 +319,6 @@ def test_a_join_is_the_finest_that_both_refine(a, b, c):
     if is_finer(a, c) and is_finer(b, c):
         assert is_finer(joined, c)
     assert is_finer(a, c) == (join(a, c) == c) == all(any(set(x) <= set(y) for y in blocks(c)) for x in blocks(a))
-
-
-@given(st.lists(_partitions(), min_size=1, max_size=8), _partitions(False))
-def test_the_kernel_agrees_with_the_definition(rows, u):
-    assert kernels.joined(rows, u) == [join(row, u) for row in rows]
 
 
 @given(st.lists(_partitions(), min_size=1, max_size=6))

@@ -1,4 +1,4 @@
-"""Bayesian networks from the text of a .bif file, and without the variables that are left out."""
+"""Bayesian networks from the text of a .bif file, without the variables that are left out, and figures of them."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import re
 from collections.abc import Hashable, Iterable
 
 import numpy as np
+from numpy.typing import NDArray
 
 from gemel.risk.models.bayesian_networks import BayesianNetwork
 
@@ -64,3 +65,22 @@ def pruned(network: BayesianNetwork, kept: Iterable[Hashable]) -> BayesianNetwor
         tuple(tuple(order.index(p) for p in network.parents[v]) for v in order),
         tuple(network.tables[v] for v in order),
     )
+
+
+def edges(network: BayesianNetwork) -> tuple[tuple[Hashable, Hashable], ...]:
+    """Pairs (parent, child)."""
+    return tuple((network.names[p], network.names[v]) for v, above in enumerate(network.parents) for p in above)
+
+
+def parameters(network: BayesianNetwork) -> int:
+    """Free parameters."""
+    return sum(table.size // table.shape[-1] * (table.shape[-1] - 1) for table in network.tables)
+
+
+def log_probability(network: BayesianNetwork, cells: NDArray[np.integer]) -> NDArray[np.float64]:
+    """Log joint probability of each given cell, shape (n_cells,)."""
+    result = np.zeros(len(cells))
+    with np.errstate(divide="ignore"):
+        for v, table in enumerate(network.tables):
+            result += np.log(table[tuple(cells[:, w] for w in (*network.parents[v], v))])
+    return result

@@ -13,9 +13,10 @@ from scipy.special import gammaln
 
 from gemel.risk.models.counts import SparseCounts
 from gemel.risk.models.fitted import FittedModel
-from gemel.risk.models.graphs import Edge, Graph, members, triangulated
+from gemel.risk.models.graphs import Edge, Graph, members
 from gemel.risk.models.incomplete import IncompleteCounts
 from gemel.risk.models.junction_trees import JunctionTree
+from research._networks import triangulated
 
 
 def to_table(counts: SparseCounts) -> NDArray[np.float64]:

@@ -8,9 +8,9 @@ import networkx as nx
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from benchmarks._dynamic_trees import CHILDREN, CLIQUE, PARENT, graph_of, root
 from gemel.risk.models.counts import SparseCounts
 from gemel.risk.models.graphs import Graph, members
-from gemel.risk.models.junction_trees import CHILDREN, CLIQUE, PARENT, graph_of, root
 from tests.risk.models.definition import to_networkx
 
 

@@ -19,13 +19,14 @@ from gemel.risk.models.fitted import Estimate, FittedModel, calibrated, fit
 from gemel.risk.models.graphs import Graph, complete_graph, empty_graph
 from gemel.risk.models.queries import ModelAverage, jensen_shannon, sample
 from gemel.risk.models.scores import HyperDirichlet
+from research._networks import divergence_from_data
 from tests.risk.models.definition import to_table
 from tests.risk.models.examples import all_cells, random_counts, random_decomposable
 
 ESTIMATES: tuple[Estimate, ...] = ("maximum likelihood", "posterior mean")
 
 
-def joint(model: FittedModel | ModelAverage) -> NDArray[np.float64]:
+def joint(model: FittedModel) -> NDArray[np.float64]:
     return np.exp(model.log_probability(all_cells(model.levels))).reshape(model.levels)
 
 
@@ -161,7 +162,7 @@ def test_samples_have_the_models_frequencies() -> None:
         drawn = sample(model, 200_000, rng)
         assert (model.log_probability(drawn) > -np.inf).all()
         observed = SparseCounts.from_records(drawn, model.levels)
-        assert jensen_shannon(observed, model).bits < 3 * 95 / (8 * 200_000 * np.log(2))
+        assert divergence_from_data(observed, model) < 3 * 95 / (8 * 200_000 * np.log(2))
     with pytest.raises(GemelError, match="not be negative"):
         sample(model, -1, rng)
 
@@ -173,12 +174,7 @@ def test_model_averages() -> None:
     average = ModelAverage.of(result, counts, "posterior mean", share=0.95)
     assert 1 < len(average.models) < 61
     full = sum(w * joint(model) for w, model in zip(average.weights, average.models, strict=True))
-    assert np.allclose(joint(average), full)
-    assert average.probability({1: 2}) == pytest.approx(full[:, 2].sum())
     assert np.allclose(average.marginal([3, 0], {1: 2}), full[:, 2].sum(axis=1).T / full[:, 2].sum())
-    assert np.allclose(np.exp(average.log_marginal([[-1, 2, -1, 0]])), full[:, 2, :, 0].sum())
-    observed = SparseCounts.from_records(average.sample(100_000, rng), counts.levels)
-    assert jensen_shannon(observed, average).bits < 3 * 23 / (8 * 100_000 * np.log(2))
 
 
 def test_divergences() -> None:
@@ -192,15 +188,12 @@ def test_divergences() -> None:
     assert exact.bits == pytest.approx(expected)
     assert exact.standard_error == 0
     assert jensen_shannon(q, p).bits == pytest.approx(expected)
-    assert jensen_shannon(counts, p).bits == pytest.approx(expected)  # the saturated model is the data
-    assert jensen_shannon(p, counts).bits == pytest.approx(expected)
+    assert divergence_from_data(counts, p) == pytest.approx(expected)  # the saturated model is the data
     assert jensen_shannon(p, p).bits == 0
-    assert jensen_shannon(counts, counts).bits == 0
     estimate = jensen_shannon(p, q, limit=1, rng=rng)
     assert abs(estimate.bits - expected) < 4 * estimate.standard_error < 0.05
-    disjoint = [SparseCounts.from_records([[i, i]], (2, 2)) for i in range(2)]
+    disjoint = [fit(SparseCounts.from_records([[i, i]], (2, 2)), empty_graph(2)) for i in range(2)]
     assert jensen_shannon(disjoint[0], disjoint[1]).bits == pytest.approx(1)
-    assert jensen_shannon(disjoint[0], fit(disjoint[1], empty_graph(2))).bits == pytest.approx(1)
     with pytest.raises(GemelError, match="give a generator"):
         jensen_shannon(p, q, limit=1)
     with pytest.raises(GemelError, match="same variables"):

@@ -29,7 +29,7 @@ from gemel.risk.models.precision_search import (
     mc3_with_precision,
     search_precision,
 )
-from gemel.risk.models.result import SearchResult, make_result, normalised_weights, pair_number, split_r_hat
+from gemel.risk.models.result import SearchResult, make_result, n_pairs, normalised_weights, split_r_hat
 from gemel.risk.models.scores import HyperDirichlet
 from tests.risk.models.definition import log_marginal_likelihood
 from tests.risk.models.examples import can_toggle, random_counts, random_decomposable
@@ -70,9 +70,7 @@ def test_exact_posterior_is_the_oracle(oracle: dict[str, Any], exact: SearchResu
 
 
 @pytest.mark.parametrize("moves", [40_000, pytest.param(250_000, marks=pytest.mark.long)])
-@pytest.mark.parametrize(
-    "how", [{}, {"double_share": 0.0}, {"temperatures": 3, "hottest": 5.0}, {"by_rotation": True, "thin": 3}]
-)
+@pytest.mark.parametrize("how", [{}, {"double_share": 0.0}, {"temperatures": 3, "hottest": 5.0}, {"thin": 3}])
 def test_mc3_agrees_with_the_exact_posterior(
     how: dict[str, Any], moves: int, scores: HyperDirichlet, exact: SearchResult
 ) -> None:
@@ -109,14 +107,6 @@ def test_the_target_is_uniform_over_graphs(how: dict[str, Any]) -> None:
     assert found.weights.min() * 822 > 0.7
     assert found.weights.max() * 822 < 1.3
     assert total_variation(found, exact) < 0.04
-
-
-def test_rotations_and_search_make_the_same_chain(scores: HyperDirichlet) -> None:
-    by_search = mc3(scores, np.random.default_rng(1), moves=20_000, chains=2)
-    by_rotation = mc3(scores, np.random.default_rng(1), moves=20_000, chains=2, by_rotation=True)
-    assert np.array_equal(by_search.keys, by_rotation.keys)
-    assert np.array_equal(by_search.weights, by_rotation.weights)
-    assert by_search.accepted == by_rotation.accepted
 
 
 def test_annealing_finds_the_mode_every_time(scores: HyperDirichlet, exact: SearchResult) -> None:
@@ -173,12 +163,6 @@ def test_greedy_and_occam_find_the_mode(scores: HyperDirichlet, exact: SearchRes
     inside = exact.log_scores >= exact.log_scores[0] - np.log(20)
     assert [model.graph for model in window] == [exact.graph(i) for i in np.flatnonzero(inside)]
     assert np.allclose(window.weights, normalised_weights(exact.log_scores[inside]))
-    simplest = occam_window(scores, ratio=20, bridge=1000, simplest=True)
-    for model in window:
-        better_sub = any(
-            other.log_score > model.log_score and set(other.graph.edges) < set(model.graph.edges) for other in window
-        )
-        assert (model.graph in [kept.graph for kept in simplest]) != better_sub
 
 
 @settings(max_examples=15)
@@ -190,7 +174,7 @@ def test_scores_of_all_moves(n: int, seed: int) -> None:
     changes = move_changes(scores, graph)
     for v in range(n):
         for w in range(v):
-            change = changes[pair_number(v, w)]
+            change = changes[n_pairs(v) + w]
             assert np.isnan(change) != can_toggle(graph, v, w)
             if not np.isnan(change):
                 assert change == pytest.approx(scores.graph(graph.toggled(v, w)) - scores.graph(graph), abs=1e-8)
@@ -210,10 +194,11 @@ def test_a_full_record_of_models_still_counts_edges() -> None:
 
 def test_memory_limits_change_no_answer() -> None:
     counts = random_counts((2,) * 11, 40, np.random.default_rng(5))
-    wide = mc3(HyperDirichlet(counts, 300.0), np.random.default_rng(1), moves=30_000, chains=1)
+    wide_scores = HyperDirichlet(counts, 300.0)
+    wide = mc3(wide_scores, np.random.default_rng(1), moves=30_000, chains=1)
     narrow_scores = HyperDirichlet(counts, 300.0, cache_limit=1024)
     narrow = mc3(narrow_scores, np.random.default_rng(1), moves=30_000, chains=1)
-    assert narrow.tables_counted > wide.tables_counted > 512  # the small cache was emptied on the way
+    assert narrow_scores.tables_counted > wide_scores.tables_counted > 512  # the small cache was emptied on the way
     assert narrow_scores.work.cached_sets.nbytes + narrow_scores.work.cached_scores.nbytes == 16 * 1024
     assert np.array_equal(wide.keys, narrow.keys)
     assert np.array_equal(wide.weights, narrow.weights)
@@ -235,7 +220,7 @@ def test_results(exact: SearchResult) -> None:
     assert sum(model.weight for model in kept) == pytest.approx(1)
     assert len(kept) == int(np.searchsorted(np.cumsum(exact.weights), 0.9)) + 1
     with pytest.raises(GemelError, match=r"must sum to 1, .*sum 0\.9"):
-        make_result("x", "y", ("a", "b"), exact.keys[:1], np.array([0.9]), np.zeros(1), visited=1)
+        make_result("x", ("a", "b"), exact.keys[:1], np.zeros(1), np.array([0.9]), visited=1)
 
 
 def test_bad_searches(scores: HyperDirichlet) -> None:

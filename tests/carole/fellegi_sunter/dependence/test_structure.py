@@ -92,7 +92,7 @@ def test_three_levels_stand_for_many():
 
 def test_tables_count_what_is_there():
     gamma = np.array([[0, 1], [0, 1], [1, -1], [1, 0]], dtype=np.int8)
-    table = counted((1, 0), gamma, np.array([1.0, 2.0, 4.0, 0.5]), [2, 2])
+    table = counted((1, 0), gamma, np.array([1.0, 2.0, 4.0, 0.5]), [2, 2], None)
     assert table.tolist() == [[0.0, 0.5], [3.0, 0.0]]
 
 

@@ -14,7 +14,7 @@ import gemel.carole.store.releases
 import gemel.risk.attribution.cell_bounds
 import gemel.risk.attribution.shuttle
 from gemel.coordinator.reports.disclosure import render_risk_report
-from gemel.coordinator.reports.disclosure.wording import ACTIONS, METHODS, NO_INTERVALS, REASONS
+from gemel.coordinator.reports.linkage.statistics_phrases import phrases_of
 from tests.common.language.pseudo import Marks, marking, unmarked
 from tests.coordinator.reports.disclosure.documents import NOT_COARSENED, TRIED, coarsened, page_of
 
@@ -111,7 +111,7 @@ def test_the_phrases_are_those_that_carole_writes() -> None:
         if isinstance(node, ast.Constant) and isinstance(node.value, str)
     )
     absent = []
-    for phrase in (*METHODS, *NO_INTERVALS, *ACTIONS, *REASONS):
+    for phrase in phrases_of("gemel.coordinator.reports.disclosure"):
         for part in re.split(r"\{[^{}]*\}|; ", phrase):
             if (
                 len(part) > 8

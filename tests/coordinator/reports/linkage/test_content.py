@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 
 from gemel.common.errors import GemelErrors
 from gemel.coordinator.reports.linkage import wording
-from gemel.coordinator.reports.linkage.content import File, Files, RunDescription
 from tests.coordinator.reports.linkage.documents import content_of
 
 
@@ -146,30 +145,3 @@ def test_quantities_are_within_their_figures(value: float) -> None:
 )
 def test_levels_are_named_by_similarity(bounds: list[float], labels: list[str]) -> None:
     assert wording.level_labels(bounds) == labels
-
-
-@pytest.mark.parametrize(
-    ("mode", "assessed", "present", "absent"),
-    [
-        ("open", True, "beside the rest of its row", "list of their own"),
-        ("block_keyed", True, "which rows of the two lists are links", "beside the rest of its row"),
-        ("block_keyed", False, "in a list of their own, beside no signature", "are links"),
-    ],
-)
-def test_what_carole_saw_of_codes_is_stated(mode: str, assessed: bool, present: str, absent: str) -> None:
-    run = RunDescription(
-        project="p",
-        mode=mode,
-        created="2026-01-01T00:00:00+00:00",
-        version="0",
-        files=Files(alice=File(title="Alice", records=1), bob=File(title="Bob", records=1)),
-        one_to_one=True,
-        variables=3,
-        assessed=assessed,
-    )
-    meaning = wording.mode_meaning(run)
-    assert meaning.startswith(" ".join(wording._MODES[mode]))
-    assert "3 variables" in meaning
-    assert present in meaning
-    assert absent not in meaning
-    assert wording.mode_meaning(run.model_copy(update={"variables": 0})) == " ".join(wording._MODES[mode])

@@ -10,18 +10,12 @@ from typing import Any
 
 import gemel.carole
 from gemel.coordinator.reports.linkage import render_report
-from gemel.coordinator.reports.linkage.statistics_phrases import (
-    DEPENDENCE,
-    GROUPS,
-    RECALL_METHODS,
-    STAGES,
-    STANDARD_ERRORS,
-    SUPPOSED,
-)
+from gemel.coordinator.reports.linkage.statistics_phrases import STAGES, phrases_of
 from tests.common.language.pseudo import Marks, marking, unmarked
 from tests.coordinator.reports.linkage.documents import content_of
 from tests.coordinator.reports.linkage.test_page import EFFECT, LATENT, without_truth
 
+OWN = phrases_of("gemel.coordinator.reports.linkage")
 NAMES = {"Gemel", "Alice", "Bob", "F1", "demo", "multinomial", "exact", "lr_weighted", "Age", "Car", "born", "named"}
 
 
@@ -29,7 +23,7 @@ def shown(documents: dict[str, Any]) -> list[dict[str, Any]]:
     """With the truth and values; without the truth, blocked, its claim checked; of one file."""
     documents = deepcopy(documents)
     if documents["model"].get("standard_errors"):
-        documents["model"]["standard_errors"]["of"] = f"{STANDARD_ERRORS[1]}; {STANDARD_ERRORS[3]}"
+        documents["model"]["standard_errors"]["of"] = f"{OWN[1]}; {OWN[3]}"
     for stage, name in zip(documents["timings"]["stages"], STAGES, strict=False):
         stage["name"] = name
     whole = deepcopy(documents)
@@ -92,7 +86,7 @@ def test_the_phrases_are_those_that_carole_writes() -> None:
     )
     absent = [
         part
-        for phrase in (*STANDARD_ERRORS, *SUPPOSED, *RECALL_METHODS, *GROUPS, *DEPENDENCE)
+        for phrase in OWN
         for part in re.split(r"\{[^{}]*\}", phrase)
         if len(part) > 5 and part.strip() not in constants and phrase != "agreement alone"
     ]

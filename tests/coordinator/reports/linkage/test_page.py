@@ -543,3 +543,23 @@ def test_single_comparisons_add_up_and_levels_that_no_pair_took_are_marked(docum
     assert "“Fields together” corrects the sum of the single weights" in text  # of the second example alone
     assert text.count("“Fields together”") == 1
     assert text.count(" no pair ") == 1
+
+
+@pytest.mark.parametrize(
+    ("mode", "assessed", "present", "absent"),
+    [
+        ("open", True, "beside the rest of its row", "list of their own"),
+        ("block_keyed", True, "which rows of the two lists are links", "beside the rest of its row"),
+        ("block_keyed", False, "in a list of their own, beside no signature", "are links"),
+    ],
+)
+def test_what_carole_saw_of_codes_is_stated(
+    documents: dict[str, Any], mode: str, assessed: bool, present: str, absent: str
+) -> None:
+    documents["run"] |= {"mode": mode, "variables": 3, "assessed": assessed}
+    page = html_of(documents)
+    assert "3 variables came as keyed codes" in page
+    assert present in page
+    assert absent not in page
+    documents["run"]["variables"] = 0
+    assert "keyed codes" not in html_of(documents)
