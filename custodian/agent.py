@@ -11,8 +11,7 @@ from __future__ import annotations
 import secrets
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 import structlog
@@ -23,7 +22,6 @@ from gemel.common.observability.tracing import begin_span, fail_span
 from gemel.common.rpc.certificate_endings import MAX_ENDINGS
 from gemel.common.rpc.client import CONTROL_SECONDS
 from gemel.common.rpc.status import is_own_failure, passes, typed
-from gemel.custodian.source.known_file import known_file_stamps
 from gemel.custodian.state.state_database import Project
 from gemel.custodian.steps.approval import approve, send_decline
 from gemel.custodian.steps.contributing import contribute
@@ -34,23 +32,19 @@ from gemel.custodian.steps.step_context import RESTORED, Outcome, StepContext, S
 from gemel.custodian.steps.variable_sending import fetch_variables, send_variables
 from gemel.custodian.steps.witnessing import countersign, witness
 from gemel.protos.linkage.v1 import custody_pb2, project_pb2
-from gemel.records.registry import source_stamp
+from gemel.records.registry import file_stamps, source_stamp
 
 # What Carole, and the coordinator through her, are shown of an error here is its kind, and neither a figure nor a text
 # (docs/threat-model.md). A refusal is no condition: it is signed, with its reason, and sent on its own.
 
 Condition = project_pb2.CustodianCondition
 
+_OF_RECORDS = ErrorCode.SOURCE, ErrorCode.FIELD_MISSING, ErrorCode.DUPLICATE_IDENTIFIER, ErrorCode.EMPTY_SOURCE
+_OF_CONFIGURATION = ErrorCode.CONFIGURATION, ErrorCode.CERTIFICATE, ErrorCode.VAULT
 _KINDS = {
     ErrorCode.LEAKAGE: project_pb2.CUSTODIAN_CONDITION_LEAKAGE,
-    ErrorCode.SOURCE: project_pb2.CUSTODIAN_CONDITION_SOURCE,
-    ErrorCode.FIELD_MISSING: project_pb2.CUSTODIAN_CONDITION_SOURCE,
-    ErrorCode.DUPLICATE_IDENTIFIER: project_pb2.CUSTODIAN_CONDITION_SOURCE,
-    ErrorCode.EMPTY_SOURCE: project_pb2.CUSTODIAN_CONDITION_SOURCE,
-    ErrorCode.TEXT_ENCODING: project_pb2.CUSTODIAN_CONDITION_SOURCE,
-    ErrorCode.CONFIGURATION: project_pb2.CUSTODIAN_CONDITION_CONFIGURATION,
-    ErrorCode.CERTIFICATE: project_pb2.CUSTODIAN_CONDITION_CONFIGURATION,
-    ErrorCode.VAULT: project_pb2.CUSTODIAN_CONDITION_CONFIGURATION,
+    **dict.fromkeys((*_OF_RECORDS, ErrorCode.TEXT_ENCODING), project_pb2.CUSTODIAN_CONDITION_SOURCE),
+    **dict.fromkeys(_OF_CONFIGURATION, project_pb2.CUSTODIAN_CONDITION_CONFIGURATION),
     ErrorCode.MODULE_MISSING: project_pb2.CUSTODIAN_CONDITION_INSTALLATION,
     ErrorCode.STORAGE_FULL: project_pb2.CUSTODIAN_CONDITION_STORAGE,
     ErrorCode.AUDIT: project_pb2.CUSTODIAN_CONDITION_AUDIT,
@@ -74,19 +68,15 @@ STEPS: dict[int, Callable[[StepContext, Task], Outcome]] = {
 ObserveStep = Callable[[str, str, float], None]
 """Called with a step's name, its outcome and its seconds."""
 
-_CONTRIBUTED = frozenset(
-    {
-        project_pb2.PROJECT_STATE_CONTRIBUTED,
-        project_pb2.PROJECT_STATE_RUN,
-        project_pb2.PROJECT_STATE_ASSESSED,
-        project_pb2.PROJECT_STATE_HELD,
-        project_pb2.PROJECT_STATE_RELEASED,
-    }
-)
-_WITHDRAWABLE = (_CONTRIBUTED - {project_pb2.PROJECT_STATE_RELEASED}) | {
-    project_pb2.PROJECT_STATE_APPROVED,
-    project_pb2.PROJECT_STATE_KEYED,
+_CONTRIBUTED = {
+    project_pb2.PROJECT_STATE_CONTRIBUTED,
+    project_pb2.PROJECT_STATE_RUN,
+    project_pb2.PROJECT_STATE_ASSESSED,
+    project_pb2.PROJECT_STATE_HELD,
+    project_pb2.PROJECT_STATE_RELEASED,
 }
+_APPROVED = {project_pb2.PROJECT_STATE_APPROVED, project_pb2.PROJECT_STATE_KEYED}
+_WITHDRAWABLE = (_APPROVED | _CONTRIBUTED) - {project_pb2.PROJECT_STATE_RELEASED}
 """Approved by all, and nothing released."""
 _SHORT_WAIT_SECONDS = 1.0
 _LONGEST_WAIT_SECONDS = 5.0
@@ -156,15 +146,9 @@ class Agent:
         context, waiting = self._context, self._waiting()
         # The first request is answered at once, so that an operator sees whether Carole answers.
         seconds = self._patience(waiting) if context.progress.connected and not self._more else 0.0
-        request = custody_pb2.NextTaskRequest(
-            wait_ms=round(seconds * 1000),
-            waiting=waiting,
-            conditions=[
-                custody_pb2.ProjectCondition(project=name, condition=condition)
-                for name, condition in sorted(self._conditions.items())
-            ],
-            since=self._position,
-        )
+        request = custody_pb2.NextTaskRequest(wait_ms=round(seconds * 1000), waiting=waiting, since=self._position)
+        for name, condition in sorted(self._conditions.items()):
+            request.conditions.add(project=name, condition=condition)
         begin = time.monotonic()
         response = context.connection.call(context.carole.NextTask, request, deadline=CONTROL_SECONDS + seconds)
         if not context.progress.connected:
@@ -231,9 +215,7 @@ class Agent:
         try:
             task = Task.read(response)
             witness(context)
-            with self._observed(STEPS[response.kind], task) as note:
-                outcome = STEPS[response.kind](context, task)
-                note(outcome.value)
+            outcome = self._observed(STEPS[response.kind], task)
         except StoppedError:
             raise
         except GemelError as error:
@@ -245,21 +227,22 @@ class Agent:
         else:
             self._went_well(project, outcome)
 
-    @contextmanager
-    def _observed(self, step: Callable[..., Outcome], task: Task) -> Iterator[Callable[[str], None]]:
-        """A span and a measurement of a step; the block notes how it ended, if not with an error."""
-        name, ended, begin = step.__name__, ["error"], time.monotonic()
+    def _observed(self, step: Callable[[StepContext, Task], Outcome], task: Task) -> Outcome:
+        """Take a step, with a span and a measurement of it."""
+        name, ended, begin = step.__name__, "error", time.monotonic()
         span = begin_span(f"step {name}", run=task.run)
         if self._context.configuration.observability.label_projects:
             span.set_attribute("gemel.project", task.project)
         try:
-            yield lambda outcome: ended.__setitem__(0, outcome)
+            outcome = step(self._context, task)
+            ended = outcome.value
+            return outcome
         except Exception as error:
             fail_span(span, error)
             raise
         finally:
             span.end()
-            self._observe(name, ended[0], time.monotonic() - begin)
+            self._observe(name, ended, time.monotonic() - begin)
 
     def _went_well(self, project: str, outcome: Outcome) -> None:
         known = self._context.state.project(project)
@@ -311,9 +294,8 @@ class Agent:
         now, stamp = time.monotonic(), self._stamp()
         with self._lock:
             self._changed.clear()
-            return sorted(
-                name for name, held in self._held.items() if name and held.until > now and held.stamp == stamp
-            )
+            held = self._held.items()
+            return sorted(name for name, each in held if name and each.until > now and each.stamp == stamp)
 
     def _patience(self, waiting: list[str]) -> float:
         """How long Carole may hold the request: at most until a project is to be tried again."""
@@ -326,7 +308,7 @@ class Agent:
     def _stamp(self) -> object:
         configuration = self._context.configuration
         seed = () if configuration.seed_file is None else (configuration.seed_file,)
-        return source_stamp(configuration.source), known_file_stamps((*configuration.known_files, *seed))
+        return source_stamp(configuration.source), file_stamps((*configuration.known_files, *seed))
 
     def _note(self, statuses: Iterable[project_pb2.ProjectStatus]) -> None:
         state = self._context.state

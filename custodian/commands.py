@@ -235,7 +235,7 @@ def _leakage(app: typer.Typer, party: Party, default: Path) -> None:
         if line := form_line(source):
             console.print(line, highlight=False)
         cleaned = clean_file(source, spec, party.side)
-        report = load_gate()(cleaned.columns, spec, cleaned.variables, AssessmentKeys.of_number(seed))
+        report = load_gate()(cleaned.columns, spec, cleaned.variables, AssessmentKeys.of_number(seed), None)
         if json_file is not None:
             write_json(json_file, report.as_dict())
         show_leakage(report, details)
@@ -264,9 +264,8 @@ def _seed(party: Party) -> typer.Typer:
 
         seed = new_seed_file(file, project)
         other = party.side.other.title()
-        console.print(
-            f"Wrote {file}. Its check digits: {seed_file_check(seed, project)}", highlight=False, soft_wrap=True
-        )
+        digits = seed_file_check(seed, project)
+        console.print(f"Wrote {file}. Its check digits: {digits}", highlight=False, soft_wrap=True)
         console.print(f"Give {other} a copy by hand, compare the check digits, and set `seed_file` on both sides.")
 
     return app

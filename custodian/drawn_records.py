@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
+
+from gemel.custodian.arrays import F64, I64, Columns
 
 BLOCKED_ROWS = 400
 """Rows drawn of every size of block and rule, in whole blocks: twice as many as are attacked."""
@@ -35,9 +36,9 @@ class DrawnBlocks:
     its logarithm; `own_size`: rows of the block of a row, on average over the rows of the file.
     """
 
-    attacked: NDArray[np.int64] = field(repr=False)
-    others: NDArray[np.int64] = field(repr=False)
-    rows_of_size: NDArray[np.float64]
+    attacked: I64 = field(repr=False)
+    others: I64 = field(repr=False)
+    rows_of_size: F64
     own_size: float
 
     @property
@@ -55,9 +56,9 @@ class DrawnRecords:
     file.
     """
 
-    columns: Mapping[str, pl.Series] = field(repr=False)
-    variables: Mapping[str, pl.Series] = field(repr=False)
-    anyone: NDArray[np.int64] = field(repr=False)
+    columns: Columns = field(repr=False)
+    variables: Columns = field(repr=False)
+    anyone: I64 = field(repr=False)
     counts: Mapping[str, pl.DataFrame] = field(repr=False)
     blocks: Mapping[str, DrawnBlocks]
     n_records: int
@@ -67,6 +68,6 @@ class DrawnRecords:
         return max(len(column) for column in self.columns.values())
 
 
-def size_class_of(sizes: NDArray[np.int64]) -> NDArray[np.int64]:
+def size_class_of(sizes: I64) -> I64:
     """Logarithm of each size to the base 2, rounded down: 0 for 1 row, 1 for 2 or 3, 2 for 4 to 7."""
     return np.log2(np.maximum(sizes, 1)).astype(np.int64)

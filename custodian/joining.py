@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from gemel.common.observability.settings import local, section
@@ -13,51 +14,7 @@ from gemel.custodian.source.source_check import check_source as check_source
 from gemel.party.configurations import Joined
 from gemel.records.sources import Source
 
-_TEMPLATE = """\
-# {title}'s service. It calls Carole; it answers only its own operator on this machine.
-# Relative paths are relative to this file. `gemel {name} serve` runs it, `gemel {name} status` shows what it does.
-
-carole:
-  address: {address}
-  # server_name: ...         # only if Carole's certificate was made by other means than `gemel`
-
-keys: {keys}                      # certificate and keys of {title}; readable by this service only
-{pin}
-state: {state}                # the service's state; encrypted where it is secret; back it up
-results: {results}            # {title}'s share of every result arrives here
-
-# Where the records are: exactly one of csv, parquet, excel, statistical, fixed_width, fhir, omop, database
-# (docs/records.md). Only the columns that an approved specification names are read.
-source:
-{source}
-# origin: patient register of the county hospital, as of May   # stated with each approval, and in the audit log
-# known_files: [training.csv]   # training records or a known joint distribution, which a specification names by digest
-
-# The other custodian's identity, compared by telephone and never taken from Carole; `gemel {other} status` shows it.
-peer:
-  fingerprint: {peer}
-
-operator:
-  address: 127.0.0.1:0       # loopback only; port 0 takes a free one, which `gemel {name}` finds in the state folder
-
-# Specifications that need no operator's approval, by their digest (`gemel spec check` prints it).
-policy:
-  approve: {approve}
-  # modes: [open, block_keyed, shared, trusted]   # without it, mode trusted, which sends the values, waits for you
-  # max_epochs: 2   # in how many epochs of a project you take part, 3 at most; each after the first waits for you
-
-# A seed exchanged by hand, in place of the agreement through Carole (`gemel {name} seed new` makes one):
-# seed_file: {name}.seed
-
-limits:
-  memory: 2GiB               # for the whole process, while records are read and signed
-
-poll:
-  wait_seconds: 5            # how long Carole may hold the request for a task
-  retry_seconds: {retry}           # how soon to retry what failed; doubled each time, up to
-  longest_retry_seconds: 60
-
-{observability}"""
+_TEMPLATE = Path(__file__).with_name("template.yaml")
 
 _EXAMPLES = """\
   csv:
@@ -97,25 +54,27 @@ def custodian_yaml(
     where it is known already.
     """
     # JSON is YAML, and quotes whatever could be read as something else.
-    records = (
-        _EXAMPLES.format(name=party.name, data=data)
-        if source is None
-        else "\n".join(f"  {kind}: {json.dumps(settings)}" for kind, settings in source.items())
-    )
-    return _TEMPLATE.format(
-        title=party.title,
-        name=party.name,
-        other=party.side.other,
-        address=json.dumps(carole),
-        keys=keys if keys == "." else json.dumps(keys),
-        pin=pin_line(members_digest),
-        state=json.dumps(state) if state != "state" else state,
-        results=json.dumps(results) if results != "results" else results,
-        source=records,
-        peer=json.dumps(peer_fingerprint),
-        approve=json.dumps(list(approve)),
-        retry=json.dumps(retry_seconds),
-        observability=section(listen, allow_remote=allow_remote),
+    records = _EXAMPLES.format(name=party.name, data=data)
+    if source is not None:
+        records = "\n".join(f"  {kind}: {json.dumps(settings)}" for kind, settings in source.items())
+    return (
+        _TEMPLATE.read_text(encoding="utf-8")
+        .removesuffix("\n")
+        .format(
+            title=party.title,
+            name=party.name,
+            other=party.side.other,
+            address=json.dumps(carole),
+            keys=keys if keys == "." else json.dumps(keys),
+            pin=pin_line(members_digest),
+            state=json.dumps(state) if state != "state" else state,
+            results=json.dumps(results) if results != "results" else results,
+            source=records,
+            peer=json.dumps(peer_fingerprint),
+            approve=json.dumps(list(approve)),
+            retry=json.dumps(retry_seconds),
+            observability=section(listen, allow_remote=allow_remote),
+        )
     )
 
 

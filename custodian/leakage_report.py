@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, fields
-from typing import Any, Literal, Protocol, Self
-
-import polars as pl
+from typing import Any, Literal, Self
 
 from gemel.common.documents.result_warning import ResultWarning
 from gemel.common.keys.noise import AssessmentKeys
 from gemel.common.specification import Specification
+from gemel.custodian.arrays import Columns
 from gemel.custodian.drawn_records import DrawnRecords
 
 Attacker = Literal["public counts", "register of a share", "register of everybody"]
@@ -150,9 +149,8 @@ class LeakageReport:
     def as_dict(self) -> dict[str, Any]:
         lists = (("findings", self.findings), ("recognised", self.recognised), ("codes", self.codes))
         shown = {part: [{**asdict(each), "above_chance": each.above_chance} for each in found] for part, found in lists}
-        verdicts = [
-            {"attacker": v.attacker, "limit": v.limit, "share": v.share, "exceeds": v.exceeds} for v in self.verdicts
-        ]
+        shown_of = ("attacker", "limit", "share", "exceeds")
+        verdicts = [{name: getattr(verdict, name) for name in shown_of} for verdict in self.verdicts]
         warnings = [warning.plain() for warning in self.warnings]
         judged = {"verdicts": verdicts, "exceeds": self.exceeds, "warnings": warnings}
         return {"version": VERSION, **asdict(self), **shown, **judged}
@@ -167,16 +165,6 @@ class LeakageReport:
         return cls(**{**known, "warnings": warnings})
 
 
-class Gate(Protocol):
-    """Measures what the encoding would let Carole learn of a file."""
-
-    def __call__(
-        self,
-        columns: Mapping[str, pl.Series],
-        spec: Specification,
-        variables: Mapping[str, pl.Series],
-        keys: AssessmentKeys,
-        drawn: DrawnRecords | None = None,
-    ) -> LeakageReport:
-        """From cleaned columns, variables' places and throw-away keys; of a large file from what was drawn of it."""
-        ...
+Gate = Callable[[Columns, Specification, Columns, AssessmentKeys, DrawnRecords | None], LeakageReport]
+"""Measures what the encoding would let Carole learn of a file: from cleaned columns, variables' places and throw-away
+keys; of a large file from what was drawn of it, of another None."""

@@ -20,9 +20,8 @@ def main(party: Party, arguments: list[str] | None = None) -> int:
         description=f"{party.title}'s service: it calls Carole and answers only its own operator.",
         epilog=f"`gemel {party.name} status` shows what it does; `gemel {party.name} --help` the other commands.",
     )
-    parser.add_argument(
-        "--config", type=Path, default=Path(f"{party.name}.yaml"), help="the configuration file (default: %(default)s)"
-    )
+    default = Path(f"{party.name}.yaml")
+    parser.add_argument("--config", type=Path, default=default, help="the configuration file (default: %(default)s)")
     parser.add_argument("--ready-file", type=Path, help="write this file, JSON, once the service is ready")
     parser.add_argument(OPTION, action="store_true", help="end when standard input ends")
     given = parser.parse_args(arguments)

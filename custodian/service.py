@@ -148,24 +148,19 @@ class CustodianService:
             keyring = Keyring.load(configuration, party, pin)
             state = State(configuration.state, keyring.vault)
             opened.callback(state.close)
-            share = configuration.observability.share_request_ids
             trust = Trust(configuration.keys, party.role, only=(keyring.member.name,), pin=pin)
 
             def name() -> str:
                 return configuration.carole.server_name or trust.members.in_role(Role.LINKER).server_name
 
-            connection = Connection(
-                configuration.carole.address, name(), keyring.tls.channel(), share_request_ids=share
-            )
+            address, share = configuration.carole.address, configuration.observability.share_request_ids
+            connection = Connection(address, name(), keyring.tls.channel(), share_request_ids=share)
             opened.callback(connection.close)
             carole = connection.stub(custody_pb2_grpc.CustodyStub)
             command = f"gemel {party.name} accept-restore"
             reader = LogReader(connection, keyring.identity, keyring.linker.identity, state, command)
-            context = StepContext(
-                *(party, configuration, keyring, state, Progress(), connection, carole, reader, self._stopping),
-                trust,
-                gate,
-            )
+            services = state, Progress(), connection, carole, reader
+            context = StepContext(party, configuration, keyring, *services, self._stopping, trust, gate)
             self._observation, count_step = observe(context, trust, lambda: self._thread.is_alive())
             agent = Agent(context, count_step)
             self._thread = threading.Thread(target=agent.run, name="agent", daemon=True)
@@ -177,7 +172,6 @@ class CustodianService:
             self._observation.start()
             opened.callback(self._observation.stop)
             self._context = context
-            self._connection = connection
             self._opened = opened.pop_all()
         self.party = party
 
@@ -201,7 +195,7 @@ class CustodianService:
         """End the agent's call and step, and close everything."""
         self._stopping.set()
         self._watch.stop()
-        self._connection.close()
+        self._context.connection.close()
         if self._thread.is_alive():
             self._thread.join(STOP_SECONDS)
         self._opened.close()
@@ -225,16 +219,11 @@ def serve(party: Party, configuration_file: Path, ready_file: Path | None = None
         # What SIGHUP asks of other services, to read certificates again, this one does by itself.
         signal.signal(signal.SIGHUP, lambda *_: None)
         service.start()
-        ready = {
-            "party": party.name,
-            "address": service.address,
-            "observability": service.observability,
-            "pid": os.getpid(),
-        }
-        log.info("ready", **{key: value for key, value in ready.items() if key != "party"})
+        ready = {"address": service.address, "observability": service.observability, "pid": os.getpid()}
+        log.info("ready", **ready)
         if ready_file is not None:
             with whole_file(ready_file) as file:
-                file.write(json.dumps(ready).encode())
+                file.write(json.dumps({"party": party.name, **ready}).encode())
         service.wait()
         log.info("stopping")
     finally:

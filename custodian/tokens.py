@@ -48,10 +48,10 @@ from dataclasses import dataclass
 import numba
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from gemel.common.errors import GemelError, parameter
 from gemel.common.keys.suite import Suite, keyed_hash
+from gemel.custodian.arrays import I64, U32, U64
 
 PADDING = 0x1FFFFF
 CODE_POINT_BITS = 21
@@ -104,22 +104,22 @@ class Tokens:
     ``codes[offsets[i]:offsets[i + 1]]``; none if it is missing.
     """
 
-    codes: NDArray[np.uint64]
-    offsets: NDArray[np.int64]
+    codes: U64
+    offsets: I64
 
     @property
     def n_values(self) -> int:
         return len(self.offsets) - 1
 
     @property
-    def counts(self) -> NDArray[np.int64]:
+    def counts(self) -> I64:
         """Tokens of each value, shape (n_values,)."""
         return np.diff(self.offsets)
 
-    def __getitem__(self, value: int) -> NDArray[np.uint64]:
+    def __getitem__(self, value: int) -> U64:
         return self.codes[self.offsets[value] : self.offsets[value + 1]]
 
-    def take(self, values: NDArray[np.int64]) -> Tokens:
+    def take(self, values: I64) -> Tokens:
         """The token sets of some of the values: int64, shape (n,), strictly ascending places."""
         counts = self.counts[values]
         offsets = _offsets(counts)
@@ -159,9 +159,8 @@ def tokenise(
     if tokenisation == "words":
         return _words(texts, key, suite)
     starts = _offsets(lengths)
-    points = np.frombuffer("".join(texts).encode("utf-32-le", "surrogatepass"), dtype="<u4").astype(
-        np.uint32, copy=False
-    )
+    encoded = "".join(texts).encode("utf-32-le", "surrogatepass")
+    points = np.frombuffer(encoded, dtype="<u4").astype(np.uint32, copy=False)
     if tokenisation == "date_parts":
         codes, offsets = _date_parts(points, starts)
         if len(offsets) == 0:
@@ -195,16 +194,16 @@ def _words(texts: Sequence[str], key: bytes, suite: Suite) -> Tokens:
     return Tokens(codes, offsets)
 
 
-def _values(texts: Sequence[str], lengths: NDArray[np.int64], key: bytes, suite: Suite) -> Tokens:
+def _values(texts: Sequence[str], lengths: I64, key: bytes, suite: Suite) -> Tokens:
     codes = _hashes([text for text in texts if text], VALUE, key, suite)
     return Tokens(codes, _offsets((lengths > 0).astype(np.int64)))
 
 
-def _hashes(texts: Sequence[str], tag: int, key: bytes, suite: Suite) -> NDArray[np.uint64]:
+def _hashes(texts: Sequence[str], tag: int, key: bytes, suite: Suite) -> U64:
     return np.fromiter((hashed(text, tag, key, suite) for text in texts), dtype=np.uint64, count=len(texts))
 
 
-def _offsets(counts: NDArray[np.int64]) -> NDArray[np.int64]:
+def _offsets(counts: I64) -> I64:
     offsets = np.zeros(len(counts) + 1, dtype=np.int64)
     np.cumsum(counts, out=offsets[1:])
     return offsets
@@ -215,7 +214,7 @@ def _is_date(text: str) -> bool:
 
 
 @numba.njit(cache=True, nogil=True)
-def _keep_distinct(codes: NDArray[np.uint64], start: int, stop: int, to: int) -> int:
+def _keep_distinct(codes: U64, start: int, stop: int, to: int) -> int:
     """Sort ``codes[start:stop]``, move its distinct codes to `to` (not after `start`), and return where they end."""
     if stop - start <= _SHORT:
         for i in range(start + 1, stop):
@@ -235,7 +234,7 @@ def _keep_distinct(codes: NDArray[np.uint64], start: int, stop: int, to: int) ->
 
 
 @numba.njit(cache=True, nogil=True)
-def _distinct(codes: NDArray[np.uint64], starts: NDArray[np.int64]) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
+def _distinct(codes: U64, starts: I64) -> tuple[U64, I64]:
     offsets = np.zeros_like(starts)
     end = 0
     for i in range(len(starts) - 1):
@@ -245,9 +244,7 @@ def _distinct(codes: NDArray[np.uint64], starts: NDArray[np.int64]) -> tuple[NDA
 
 
 @numba.njit(cache=True, nogil=True)
-def _bigrams(
-    points: NDArray[np.uint32], starts: NDArray[np.int64], positional: bool
-) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
+def _bigrams(points: U32, starts: I64, positional: bool) -> tuple[U64, I64]:
     n = len(starts) - 1
     codes = np.empty(len(points) + n, dtype=np.uint64)
     offsets = np.zeros(n + 1, dtype=np.int64)
@@ -271,7 +268,7 @@ def _bigrams(
 
 
 @numba.njit(cache=True, nogil=True)
-def _positional_characters(points: NDArray[np.uint32], starts: NDArray[np.int64]) -> NDArray[np.uint64]:
+def _positional_characters(points: U32, starts: I64) -> U64:
     codes = np.empty(len(points), dtype=np.uint64)
     tag = np.uint64(POSITIONAL_CHARACTER) << np.uint64(TAG_SHIFT)
     for i in range(len(starts) - 1):
@@ -281,7 +278,7 @@ def _positional_characters(points: NDArray[np.uint32], starts: NDArray[np.int64]
 
 
 @numba.njit(cache=True, nogil=True)
-def _date_parts(points: NDArray[np.uint32], starts: NDArray[np.int64]) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
+def _date_parts(points: U32, starts: I64) -> tuple[U64, I64]:
     """Tokens of dates; no offsets at all if a value is not a date."""
     n = len(starts) - 1
     codes = np.empty(11 * n, dtype=np.uint64)

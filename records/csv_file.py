@@ -156,7 +156,7 @@ def csv_batches(source: CsvSource, columns: Sequence[str] | None) -> Iterator[So
                 if plain.names:
                     header, lines, encoding = plain.names, plain.lines, "utf-8"
             with io.TextIOWrapper(file, encoding=encoding, errors="strict", newline="") as text:
-                yield from _strictly(text, path, source, columns, header, lines)
+                yield from _strictly(text, source, columns, header, lines)
     except UnicodeError:
         raise undecodable(path, source.encoding) from None
     except OSError as error:
@@ -164,14 +164,10 @@ def csv_batches(source: CsvSource, columns: Sequence[str] | None) -> Iterator[So
 
 
 def _strictly(
-    file: IO[str],
-    path: Path,
-    source: CsvSource,
-    selected: Sequence[str] | None,
-    header: Sequence[str] | None,
-    before: int,
+    file: IO[str], source: CsvSource, selected: Sequence[str] | None, header: Sequence[str] | None, before: int
 ) -> Iterator[SourceTable]:
     """The rest of a file and the line of each row, after so many lines; `header` if its first line is among these."""
+    path = source.path
     reader = csv.reader(lines_of(file, path, before), delimiter=source.separator, strict=True)
     try:
         if header is None:
@@ -182,19 +178,16 @@ def _strictly(
             remedy = "check that the right file is configured"
             raise GemelError(ErrorCode.EMPTY_SOURCE, what, where=str(path), got=got, remedy=remedy)
         named = [name for name in header if name]
-        columns = named if selected is None else selected
-        require_columns(named, columns, str(path), _separator_hint(header, source.separator))
+        columns = require_columns(named, selected, str(path), _separator_hint(header, source.separator))
         places = [header.index(name) for name in columns]
         rows = _rows(reader, path, before, len(header), source.separator)
-        yield from line_tables(
-            ((line, [row[place] for place in places]) for line, row in rows), columns, str(path), _ROWS_AT_ONCE
-        )
+        chosen = ((line, [row[place] for place in places]) for line, row in rows)
+        yield from line_tables(chosen, columns, str(path), _ROWS_AT_ONCE)
     except csv.Error as error:
         what = f"not a table: {error}"
         remedy = "check the quotation marks: a cell that begins with one ends with one, and one inside it is doubled"
-        raise GemelError(
-            ErrorCode.SOURCE, what, where=f"{path}, up to line {before + reader.line_num}", remedy=remedy
-        ) from None
+        where = f"{path}, up to line {before + reader.line_num}"
+        raise GemelError(ErrorCode.SOURCE, what, where=where, remedy=remedy) from None
 
 
 def _rows(reader: Any, path: Path, before: int, width: int, separator: str) -> Iterator[tuple[int, list[str]]]:
@@ -264,7 +257,7 @@ def undecodable(path: Path, encoding: str) -> GemelError:
                 text = decoder.decode(block, final=not block)
             except UnicodeDecodeError as error:
                 at = done - held + error.start
-                line += decoder_lines(error.object[: error.start], encoding)
+                line += error.object[: error.start].decode(encoding, errors="ignore").count("\n")
                 break
             except UnicodeError:
                 at = done
@@ -280,8 +273,3 @@ def undecodable(path: Path, encoding: str) -> GemelError:
         " trial --encoding), or save it as UTF-8"
     )
     return GemelError(ErrorCode.TEXT_ENCODING, what, where=f"{path}, line {line + 1}, byte {at}", remedy=remedy)
-
-
-def decoder_lines(data: bytes, encoding: str) -> int:
-    """Number of line ends in bytes that are valid up to their end."""
-    return data.decode(encoding, errors="ignore").count("\n")

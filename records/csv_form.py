@@ -139,12 +139,13 @@ def settings_of(source: Source) -> str:
     return ", ".join(f"{name}: {json.dumps(value)}" for name, value in declared.items())
 
 
-def form_line(source: Source) -> str:
-    """How a command reads a file, for people; empty for UTF-8 with commas, and for what is no CSV file."""
+def form_line(source: Source, *, in_service: bool = True) -> str:
+    """How a command reads a file, for people, and what a service's configuration would state (not unless `in_service`);
+    empty for UTF-8 with commas, and for what is no CSV file."""
     if not (settings := settings_of(source)):
         return ""
-    override = "--encoding and --separator override. In a service's configuration, below csv"
-    return f"{read_as(source)}; {override}: {settings}"
+    line = f"{read_as(source)}; --encoding and --separator override"
+    return f"{line}. In a service's configuration, below csv: {settings}" if in_service else line
 
 
 def likely_separator(header: str) -> str | None:

@@ -10,10 +10,9 @@ import datetime
 import decimal
 import os
 import zoneinfo
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 
-import numpy as np
 import polars as pl
 from sqlalchemy import URL, make_url
 from sqlalchemy.exc import ArgumentError
@@ -21,7 +20,6 @@ from sqlalchemy.exc import ArgumentError
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.keys.private_files import read_private
 from gemel.records.sources import DatabaseSource
-from gemel.records.table import SourceTable, trimmed
 
 
 def stated_url(source: DatabaseSource) -> str:
@@ -65,12 +63,6 @@ _PLAIN_DECIMAL = r"^-?[1-9]\d*(\.\d+)?$|^-?0\.\d{1,6}$|^0$"
 _DAYS = (datetime.date.min.toordinal() - 719_163, datetime.date.max.toordinal() - 719_163)
 _RANGES = {pl.Date: _DAYS, pl.Datetime: (_DAYS[0] * 86_400_000_000, (_DAYS[1] + 1) * 86_400_000_000 - 1)}
 """Least and greatest count of what Python's own types hold; PostgreSQL has infinity and years after 9999."""
-
-
-def query_table(columns: Sequence[str], cells: Sequence[pl.Series], before: int) -> SourceTable:
-    """Rows of a query after so many, from columns of text."""
-    frame = pl.DataFrame({name: trimmed(texts) for name, texts in zip(columns, cells, strict=True)})
-    return SourceTable(frame, np.arange(before + 1, before + frame.height + 1, dtype=np.int64), "row", WHERE)
 
 
 def refused_query(kind: str) -> GemelError:
@@ -144,9 +136,8 @@ def column_text(values: pl.Series, column: str, before: int = 0) -> pl.Series:
 def decimal_text(values: pl.Series, column: str) -> pl.Series:
     """`cell_text` of decimals that are given in digits, as the database writes them."""
     whole = values.str.replace(r"^(-?\d+)\.0+$", "${1}")
-    return _except(
-        whole, ~whole.str.contains(_PLAIN_DECIMAL), values, lambda text: cell_text(decimal.Decimal(str(text)), column)
-    )
+    other = ~whole.str.contains(_PLAIN_DECIMAL)
+    return _except(whole, other, values, lambda text: cell_text(decimal.Decimal(str(text)), column))
 
 
 def uuid_text(values: pl.Series) -> pl.Series:

@@ -8,28 +8,22 @@ message, or in a panic written to standard error, with the value in it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
+from itertools import chain
 from typing import Any
 
+import numpy as np
 import polars as pl
 import sqlalchemy
 from sqlalchemy.exc import ArgumentError, NoSuchModuleError, SQLAlchemyError
 
 from gemel.common.missing_module import imported, installing, missing_module
-from gemel.records.adbc_databases import DATABASES, Database
-from gemel.records.database_cells import (
-    WHERE,
-    bad_url,
-    cell_text,
-    parts,
-    query_table,
-    refused_query,
-    stated_url,
-    unknown_url,
-)
+from gemel.records.adbc_databases import DATABASES, Cells, Database
+from gemel.records.database_cells import WHERE, bad_url, cell_text, parts, refused_query, stated_url, unknown_url
 from gemel.records.sources import DatabaseSource
-from gemel.records.table import SourceTable, require_columns
+from gemel.records.table import SourceTable, require_columns, trimmed
 
 _ROWS_AT_ONCE = 20_000
 
@@ -69,22 +63,31 @@ def _batches(url: str, query: str, columns: Sequence[str] | None) -> Iterator[So
                 connection.exec_driver_sql("PRAGMA query_only = ON")
             result = connection.execution_options(**options).exec_driver_sql(query)
             available = [name.strip() for name in result.keys()]  # noqa: SIM118 - a result, no mapping
-            columns = available if columns is None else columns
-            require_columns(available, columns, WHERE)
-            places = [available.index(name) for name in columns]
-            yield query_table(columns, [pl.Series(dtype=pl.String) for _ in columns], 0)
-            before = 0
-            for rows in result.partitions(_ROWS_AT_ONCE):
-                cells = [
-                    pl.Series([cell_text(row[place], name) for row in rows], dtype=pl.String)
-                    for name, place in zip(columns, places, strict=True)
-                ]
-                yield query_table(columns, cells, before)
-                before += len(rows)
+
+            def cells(chosen: Mapping[str, int]) -> Cells:
+                for rows in result.partitions(_ROWS_AT_ONCE):
+                    texts = {name: [cell_text(row[place], name) for row in rows] for name, place in chosen.items()}
+                    yield [pl.Series(of_rows, dtype=pl.String) for of_rows in texts.values()]
+
+            yield from _tables(available, columns, cells)
     except SQLAlchemyError as error:
         raise refused_query(_kind(error)) from None
     finally:
         engine.dispose()
+
+
+def _tables(
+    available: Sequence[str], columns: Sequence[str] | None, cells: Callable[[Mapping[str, int]], Cells]
+) -> Iterator[SourceTable]:
+    """The selected columns of a query, or all, from their `cells` as text, some rows at a time; first without rows."""
+    columns = require_columns(available, columns, WHERE)
+    before = 0
+    nothing = [pl.Series(dtype=pl.String) for _ in columns]
+    for part in chain([nothing], cells({name: available.index(name) for name in columns})):
+        frame = pl.DataFrame({name: trimmed(texts) for name, texts in zip(columns, part, strict=True)})
+        rows = np.arange(before + 1, before + frame.height + 1, dtype=np.int64)
+        yield SourceTable(frame, rows, "row", WHERE)
+        before += frame.height
 
 
 def _engine(url: str) -> sqlalchemy.Engine:
@@ -125,15 +128,7 @@ def adbc_batches(url: str, query: str, columns: Sequence[str] | None) -> Iterato
             for statement in database.first:
                 cursor.execute(statement)
         available = [name.strip() for name in database.names(connection, query)]
-        columns = available if columns is None else columns
-        require_columns(available, columns, WHERE)
-        chosen = {name: available.index(name) for name in columns}
-        yield query_table(columns, [pl.Series(dtype=pl.String) for _ in columns], 0)
-        before = 0
-        for cells in database.cells(connection, query, len(available), chosen):
-            table = query_table(columns, cells, before)
-            yield table
-            before += table.n_rows
+        yield from _tables(available, columns, partial(database.cells, connection, query, len(available)))
 
 
 def database_of(url: str) -> Database:

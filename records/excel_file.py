@@ -43,15 +43,13 @@ def excel_batches(source: ExcelSource, columns: Sequence[str] | None) -> Iterato
         raise GemelError(ErrorCode.EMPTY_SOURCE, what, where=where, got="an empty sheet", remedy=remedy)
     header = [(name or "").strip() for name in cells.row(filled[0])]
     named = [name for name in header if name]
-    chosen = named if columns is None else columns
-    require_columns(named, chosen, where)
+    chosen = require_columns(named, columns, where)
     below = cells.slice(filled[0] + 1)
     positions = np.arange(filled[0] + 2, cells.height + 1, dtype=np.int64)
     kept = ~below.select(pl.all_horizontal(pl.all().str.strip_chars().replace("", None).is_null())).to_series()
     below, positions = below.filter(kept), positions[kept.to_numpy()]
-    texts = [
-        trimmed(_dates(below.to_series(header.index(name)), name, where, positions)).alias(name) for name in chosen
-    ]
+    cells_of = {name: below.to_series(header.index(name)) for name in chosen}
+    texts = [trimmed(_dates(column, name, where, positions)).alias(name) for name, column in cells_of.items()]
     yield SourceTable(pl.DataFrame(texts), positions, "row", where)
 
 
@@ -105,10 +103,8 @@ def _refuse_large(path: Path) -> None:
     except OSError as error:
         raise unreadable(path, error) from None
     if size > limit:
-        where = str(path)
-        got = f"{size:,} bytes"
-        remedy = "save the sheet as CSV in UTF-8"
-        raise GemelError(ErrorCode.SOURCE, f"{what} has at most {limit >> 20} MiB", where=where, got=got, remedy=remedy)
+        what, remedy = f"{what} has at most {limit >> 20} MiB", "save the sheet as CSV in UTF-8"
+        raise GemelError(ErrorCode.SOURCE, what, where=str(path), got=f"{size:,} bytes", remedy=remedy)
 
 
 def _dates(column: pl.Series, name: str, where: str, positions: np.ndarray[Any, np.dtype[np.int64]]) -> pl.Series:
@@ -119,12 +115,8 @@ def _dates(column: pl.Series, name: str, where: str, positions: np.ndarray[Any, 
     if wrong.any():
         what = "a workbook can hold no date before March 1900 and no time without a date as what it was meant to be"
         cell = f"{where}, row {positions[int(wrong.arg_true()[0])]}, column '{name}'"
-        got, remedy = (
-            f"{int(wrong.sum())} such cells in this column",
-            "store these cells as text, for instance 1890-05-17",
-        )
+        got = f"{int(wrong.sum())} such cells in this column"
+        remedy = "store these cells as text, for instance 1890-05-17"
         raise GemelError(ErrorCode.SOURCE, what, where=cell, got=got, remedy=remedy)
-    written = pl.select(
-        pl.when(day.is_null()).then(column).when(time == "00:00:00").then(day).otherwise(day + "T" + time)
-    )
-    return written.to_series()
+    written = pl.when(day.is_null()).then(column).when(time == "00:00:00").then(day).otherwise(day + "T" + time)
+    return pl.select(written).to_series()

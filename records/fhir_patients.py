@@ -8,10 +8,9 @@ are in docs/records.md; several given names, and several lines of an address, ha
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.records.sources import FhirSource
@@ -33,7 +32,10 @@ _COLUMNS = (
     *("address_line", "city", "district", "state", "postal_code", "country", "phone", "email"),
 )
 
+_ELEMENTS = {"id": "id", "birth_date": "birthDate", "gender": "gender", "deceased_date": "deceasedDateTime"}
+"""Columns that are elements of the patient's own."""
 Resource = Mapping[str, Any]
+Found = TypeVar("Found")
 
 
 class _MalformedError(Exception):
@@ -47,32 +49,29 @@ def fhir_batches(source: FhirSource, columns: Sequence[str] | None) -> Iterator[
     available = list(_COLUMNS)
     if columns is None or any(name.startswith(IDENTIFIER) for name in columns):
         available += [IDENTIFIER + system for system in _systems(path)]
-    chosen = available if columns is None else columns
-    require_columns(available, chosen, where, "the columns of FHIR Patients are listed in docs/records.md")
+    chosen = require_columns(available, columns, where, "the columns of FHIR Patients are listed in docs/records.md")
     yield from line_tables(_rows(path, chosen), chosen, where, _ROWS_AT_ONCE)
 
 
 def _rows(path: Path, chosen: Sequence[str]) -> Iterator[tuple[int, list[str | None]]]:
-    for number, patient in _patients(path):
-        with _refusing_malformed(path, number):
-            row = _flattened(patient)
+    for number, row in _read(path, _flattened):
         yield number, [row.get(name) for name in chosen]
 
 
-@contextmanager
-def _refusing_malformed(path: Path, number: int) -> Iterator[None]:
-    try:
-        yield
-    except _MalformedError as error:
-        raise _refused(path, number, f"the element {error} is not as FHIR has it") from None
+def _read(path: Path, look: Callable[[Resource], Found]) -> Iterator[tuple[int, Found]]:
+    """What is looked for in each patient, and the number of its line."""
+    for number, patient in _patients(path):
+        try:
+            found = look(patient)
+        except _MalformedError as error:
+            raise _refused(path, number, f"the element {error} is not as FHIR has it") from None
+        yield number, found
 
 
 def _systems(path: Path) -> list[str]:
     """Systems of identifiers, in the order in which they occur."""
     found: dict[str, None] = {}
-    for number, patient in _patients(path):
-        with _refusing_malformed(path, number):
-            named = [_text(each, "system") for each in _objects(patient, "identifier")]
+    for number, named in _read(path, lambda one: [_text(each, "system") for each in _objects(one, "identifier")]):
         found |= dict.fromkeys(system for system in named if system)
         if len(found) > MAX_SYSTEMS:
             raise _refused(path, number, f"there are more than {MAX_SYSTEMS} systems of identifiers up to here")
@@ -117,23 +116,11 @@ def _flattened(patient: Resource) -> dict[str, str | None]:
     names, addresses = _objects(patient, "name"), _objects(patient, "address")
     name, address = _preferred(names, _NAMES), _preferred(addresses, _ADDRESSES)
     maiden = [each for each in names if _text(each, "use") == "maiden"]
-    row: dict[str, str | None] = {
-        "id": _text(patient, "id"),
-        "family": _text(name, "family"),
-        "given": _texts(name, "given"),
-        "prefix": _texts(name, "prefix"),
-        "suffix": _texts(name, "suffix"),
-        "maiden_family": _text(maiden[0], "family") if maiden else None,
-        "birth_date": _text(patient, "birthDate"),
-        "gender": _text(patient, "gender"),
-        "deceased_date": _text(patient, "deceasedDateTime"),
-        "address_line": _texts(address, "line"),
-        "city": _text(address, "city"),
-        "district": _text(address, "district"),
-        "state": _text(address, "state"),
-        "postal_code": _text(address, "postalCode"),
-        "country": _text(address, "country"),
-    }
+    row = {column: _text(patient, element) for column, element in _ELEMENTS.items()}
+    row |= {"family": _text(name, "family")} | {part: _texts(name, part) for part in ("given", "prefix", "suffix")}
+    row["maiden_family"] = _text(maiden[0], "family") if maiden else None
+    row |= {part: _text(address, part) for part in ("city", "district", "state", "country")}
+    row |= {"address_line": _texts(address, "line"), "postal_code": _text(address, "postalCode")}
     contacts = [each for each in _objects(patient, "telecom") if _text(each, "use") != "old"]
     for system in ("email", "phone"):
         row[system] = next((_text(each, "value") for each in contacts if _text(each, "system") == system), None)

@@ -40,9 +40,8 @@ def omop_batches(source: OmopSource, columns: Sequence[str] | None) -> Iterator[
     there = {name.lower(): name for name in places if name.lower() not in own}
     made = [name for name, needed in _MADE.items() if name not in own and any(part in own for part in needed)]
     available = [*own, *there, *made]
-    chosen = available if columns is None else columns
-    where = str(source.person)
-    require_columns(available, chosen, where, "person and location have the columns of the OMOP common data model")
+    remedy = "person and location have the columns of the OMOP common data model"
+    chosen = require_columns(available, columns, str(source.person), remedy)
     addressed = [name for name in chosen if name in there]
     parts = [part for name in chosen if name in made for part in _MADE[name] if part in own]
     used = list(dict.fromkeys([*(name for name in chosen if name in own), *parts, *([_KEY] if addressed else [])]))
@@ -59,15 +58,13 @@ def _location(source: OmopSource, names: Sequence[str]) -> pl.DataFrame:
     """The places by their key; refuses a key that is there twice."""
     assert source.location is not None  # noqa: S101 - columns of it were found
     stored = {name.lower(): name for name in _names(source.location, source)}
-    if _KEY not in stored:
-        require_columns(list(stored), [_KEY], str(source.location))
+    require_columns(list(stored), [_KEY], str(source.location))
     table = joined(_batches(source.location, source, [stored[name] for name in (_KEY, *names)]))
     frame = table.frame.rename({stored[name]: name for name in (_KEY, *names)})
     twice = (frame[_KEY].is_duplicated() | frame[_KEY].is_null()).to_numpy()
     if twice.any():
-        raise _refused(
-            f"every place needs a {_KEY} of its own", table, twice, "rows without one, or with that of another"
-        )
+        got = "rows without one, or with that of another"
+        raise _refused(f"every place needs a {_KEY} of its own", table, twice, got)
     return frame
 
 

@@ -11,7 +11,7 @@ import polars as pl
 
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.records.sources import ParquetSource
-from gemel.records.table import SourceTable, frame_parts, require_columns, text_tables
+from gemel.records.table import SourceTable, frame_parts, require_columns, text_tables, unreadable
 
 _ROWS_AT_ONCE = 1 << 18
 """As many as one group of rows often has, of which a part is not read much quicker than the whole."""
@@ -30,9 +30,7 @@ def parquet_batches(source: ParquetSource, columns: Sequence[str] | None) -> Ite
 def read_parquet(path: Path, names: Sequence[str] | None) -> pl.DataFrame:
     """Some columns of a Parquet file, or all, of their own types."""
     with _refusing(path):
-        stored = list(pl.read_parquet_schema(path))
-        chosen = stored if names is None else list(names)
-        require_columns(stored, chosen, str(path))
+        chosen = require_columns(list(pl.read_parquet_schema(path)), names, str(path))
         return pl.scan_parquet(path, glob=False).select(chosen).collect()
 
 
@@ -43,9 +41,7 @@ def _refusing(path: Path) -> Iterator[None]:
         size = path.stat().st_size
         yield
     except OSError as error:
-        what = f"cannot be read: {(error.strerror or 'input error').lower()}"
-        remedy = "check the path in the configuration and the file's permissions"
-        raise GemelError(ErrorCode.SOURCE, what, where=str(path), remedy=remedy) from None
+        raise unreadable(path, error, "check the path in the configuration and the file's permissions") from None
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException):
         # The reader's own message may quote what it read.
         what = "not a whole Parquet file: it was cut short, damaged, or is of another format"

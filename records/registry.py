@@ -53,8 +53,8 @@ def fixed_width_batches(source: FixedWidthSource, columns: Sequence[str] | None)
     """Read the selected columns, or all, as text, some lines at a time; wholly empty lines are skipped."""
     path, where = source.path, str(source.path)
     names = [column.name for column in source.columns]
-    chosen = names if columns is None else columns
-    require_columns(names, chosen, where, "name the columns in the configuration: `columns: [{name, start, width}]`")
+    remedy = "name the columns in the configuration: `columns: [{name, start, width}]`"
+    chosen = require_columns(names, columns, where, remedy)
     slices = {column.name: slice(column.start - 1, column.end) for column in source.columns}
     places = [slices[name] for name in chosen]
     needed = 0 if source.short_lines else max(column.end for column in source.columns)
@@ -183,14 +183,17 @@ def check_driver(source: Source) -> None:
 
 def source_stamp(source: Source) -> tuple[int, ...] | None:
     """Inode, size and time of its files, which change when one is replaced or corrected; None for a database."""
-    if not source.paths:
-        return None
-    stamp: list[int] = []
-    for path in source.paths:
+    return file_stamps(source.paths) if source.paths else None
+
+
+def file_stamps(paths: Sequence[Path]) -> tuple[int, ...]:
+    """Inode, size and time of each file; zeros for one that is not there."""
+    stamps: list[int] = []
+    for path in paths:
         try:
             status = path.stat()
         except OSError:
-            stamp += (0, 0, 0)
+            stamps += (0, 0, 0)
             continue
-        stamp += (status.st_ino, status.st_size, status.st_mtime_ns)
-    return tuple(stamp)
+        stamps += (status.st_ino, status.st_size, status.st_mtime_ns)
+    return tuple(stamps)

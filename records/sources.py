@@ -154,16 +154,8 @@ class DatabaseSource(Configuration):
         return self
 
 
-AnySource = (
-    CsvSource
-    | ParquetSource
-    | ExcelSource
-    | StatisticalSource
-    | FixedWidthSource
-    | FhirSource
-    | OmopSource
-    | DatabaseSource
-)
+OneFile = CsvSource | ParquetSource | ExcelSource | StatisticalSource | FixedWidthSource | FhirSource
+AnySource = OneFile | OmopSource | DatabaseSource
 
 
 class Source(Configuration):

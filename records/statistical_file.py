@@ -61,9 +61,7 @@ def labels(path: Path) -> Labels:
 
 def read_typed(path: Path, names: Sequence[str] | None) -> pl.DataFrame:
     """Some columns of a file, or all, of their own types: whole numbers as integers."""
-    stored = list(_described(path).column_names)
-    chosen = stored if names is None else list(names)
-    require_columns(stored, chosen, str(path))
+    chosen = require_columns(list(_described(path).column_names), names, str(path))
     table = _read(path, chosen)
     return pl.DataFrame([_whole(table[name]) for name in chosen])
 

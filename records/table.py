@@ -112,10 +112,6 @@ def trimmed(column: pl.Series) -> pl.Series:
     return stripped.set(stripped == "", None)
 
 
-def cells_frame(names: Iterable[str], cells: Iterable[Sequence[str | None]]) -> pl.DataFrame:
-    return pl.DataFrame([trimmed(pl.Series(*column, dtype=pl.String)) for column in zip(names, cells, strict=True)])
-
-
 def line_tables(
     rows: Iterable[tuple[int, Sequence[str | None]]], names: Sequence[str], where: str, at_once: int
 ) -> Iterator[SourceTable]:
@@ -127,7 +123,8 @@ def line_tables(
             zip(*(row for _, row in part), strict=True) if part else [()] * len(names)
         )
         lines = np.array([line for line, _ in part], dtype=np.int64)
-        yield SourceTable(cells_frame(names, cells), lines, "line", where)
+        columns = [trimmed(pl.Series(*column, dtype=pl.String)) for column in zip(names, cells, strict=True)]
+        yield SourceTable(pl.DataFrame(columns), lines, "line", where)
         if len(part) < at_once:
             return
 
@@ -188,10 +185,12 @@ def numbers_of(column: pl.Series) -> pl.Series:
 
 
 def require_columns(
-    available: Sequence[str], selected: Collection[str], where: str, none_found: str = NO_COLUMN_FOUND
-) -> None:
-    """Refuse a source in which selected columns are missing or ambiguous; `none_found` is the remedy if all are. Raises
-    `GemelError`: FIELD_MISSING for every missing column at once; SOURCE for a selected name that occurs twice."""
+    available: Sequence[str], selected: Sequence[str] | None, where: str, none_found: str = NO_COLUMN_FOUND
+) -> Sequence[str]:
+    """The selected columns, or all; refuses a source in which some are missing or ambiguous, with the remedy
+    `none_found` if all are missing. Raises `GemelError`: FIELD_MISSING for every missing column at once; SOURCE for a
+    selected name that occurs twice."""
+    selected = available if selected is None else selected
     present = set(available)
     missing = [name for name in selected if name not in present]
     # If no selected name was found, the first line may hold a record instead of names, and no part of it may be shown.
@@ -213,6 +212,7 @@ def require_columns(
         raise errors[0]
     if errors:
         raise GemelErrors(errors[0].code, errors, where=where)
+    return selected
 
 
 def no_records(where: str) -> GemelError:
@@ -268,8 +268,7 @@ def text_tables(
 ) -> Iterator[SourceTable]:
     """The selected columns of a file, or all, as text; `undecided` ones are read twice."""
     names = [name.strip() for name in stored]
-    columns = names if columns is None else columns
-    require_columns(names, columns, where)
+    columns = require_columns(names, columns, where)
     own: Mapping[str, str] = dict(zip(names, stored, strict=True))
     used = [own[name] for name in columns]
     twice = [name for name in used if name in undecided]

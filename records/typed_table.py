@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import cast, get_args
 
 import polars as pl
 
@@ -20,11 +21,9 @@ from gemel.records.sources import Values
 
 
 def chosen_values(text: str) -> Values:
-    if text == "codes":
-        return "codes"
-    if text == "labels":
-        return "labels"
-    raise parameter("--values", "must be `codes` or `labels`", text)
+    if text not in get_args(Values):
+        raise parameter("--values", "must be `codes` or `labels`", text)
+    return cast(Values, text)
 
 
 @dataclass(frozen=True)
@@ -76,10 +75,7 @@ def read_as(path: Path, csv: CsvOptions = FOUND) -> str:
     """How a CSV file is read, for people; empty for UTF-8 with commas, and for any other kind."""
     if not is_text(path) or not path.is_file():
         return ""
-    source = file_source(path, csv)
-    if not csv_form.settings_of(source):
-        return ""
-    return f"{csv_form.read_as(source)}; --encoding and --separator override"
+    return csv_form.form_line(file_source(path, csv), in_service=False)
 
 
 def _kind(path: Path) -> str:
@@ -91,6 +87,5 @@ def _kind(path: Path) -> str:
 
 def _refuse_absent(path: Path) -> None:
     if not path.is_file():
-        raise GemelError(
-            ErrorCode.SOURCE, "there is no such file", where=str(path), remedy="check the path and its spelling"
-        )
+        remedy = "check the path and its spelling"
+        raise GemelError(ErrorCode.SOURCE, "there is no such file", where=str(path), remedy=remedy)

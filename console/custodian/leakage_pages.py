@@ -138,7 +138,7 @@ def _measure(config: Path, side: Side, text: str, load_gate: Callable[[], Gate],
         spec = load_specification(text, "the specification")
         cleaned = clean_file(load_custodian(config).source, spec, side)
         here.send(ATTACKING)
-        report = load_gate()(cleaned.columns, spec, cleaned.variables, AssessmentKeys.of_number(SEED))
+        report = load_gate()(cleaned.columns, spec, cleaned.variables, AssessmentKeys.of_number(SEED), None)
         here.send(report.as_dict())
     except GemelError as error:
         here.send(error)

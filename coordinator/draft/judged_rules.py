@@ -38,7 +38,7 @@ def keyed(gate: Gate, keys: AssessmentKeys) -> KeyedGate:
     def measure(
         columns: Mapping[str, pl.Series], spec: Specification, variables: Mapping[str, pl.Series]
     ) -> LeakageReport:
-        return gate(columns, spec, variables, keys)
+        return gate(columns, spec, variables, keys, None)
 
     return measure
 

@@ -158,9 +158,8 @@ class Agreement:
         """
         transcript = self._shared_transcript()
         if len(canary) != DIGEST_BYTES:
-            raise GemelError(
-                ErrorCode.PARAMETER, f"a canary digest has {DIGEST_BYTES} bytes", got=f"{len(canary)} bytes"
-            )
+            what = f"a canary digest has {DIGEST_BYTES} bytes"
+            raise GemelError(ErrorCode.PARAMETER, what, got=f"{len(canary)} bytes")
         if self.is_confirmed and canary != self._canary:
             self._refuse(ErrorCode.WRONG_STATE, "another canary digest was confirmed before", _AGAIN)
         self._canary = canary
@@ -239,7 +238,8 @@ class Agreement:
 
     @property
     def _own_offer(self) -> Offer:
-        return Offer(self.terms, self.side, self._identity.public.raw, self._ephemeral.public, self._half.part)
+        keys = self._identity.public.raw, self._ephemeral.public, self._half.part
+        return Offer(self.terms, self.side, *keys, self.suite)
 
     def _shared_transcript(self) -> Transcript:
         if self._transcript is None:

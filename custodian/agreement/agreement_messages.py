@@ -38,9 +38,8 @@ class Terms:
         if not 1 <= len(self.project.encode()) <= PROJECT_LIMIT:
             raise parameter("seed agreement", f"a project's name has 1 to {PROJECT_LIMIT} bytes")
         if len(self.encoding_digest) != DIGEST_BYTES:
-            raise parameter(
-                "seed agreement", f"an encoding digest has {DIGEST_BYTES} bytes", f"{len(self.encoding_digest)} bytes"
-            )
+            what = f"an encoding digest has {DIGEST_BYTES} bytes"
+            raise parameter("seed agreement", what, f"{len(self.encoding_digest)} bytes")
         if not 0 <= self.epoch < 2**32:
             raise parameter("seed agreement", "an epoch must be between 0 and 2^32 - 1", str(self.epoch))
 
@@ -71,11 +70,7 @@ class Offer:
     identity: bytes
     ephemeral: bytes
     encapsulation: bytes
-
-    @property
-    def suite(self) -> Suite:
-        approved = len(self.ephemeral) == ALGORITHMS[Suite.APPROVED].curve_public_bytes
-        return Suite.APPROVED if approved else Suite.DEFAULT
+    suite: Suite
 
     def signed(self, identity: Identity) -> bytes:
         keys = self.identity, self.ephemeral, self.encapsulation
@@ -112,7 +107,7 @@ def read_offer(message: bytes, sender: PublicIdentity, where: str, suite: Suite 
         raise _refused(where, "the message names another identity than the one that signed it")
     if len(half) != algorithms.part_bytes(side):
         raise _refused(where, "its part of ML-KEM has the length of the other side's", f"{len(half)} bytes")
-    return Offer(terms, side, identity, ephemeral, half)
+    return Offer(terms, side, identity, ephemeral, half, suite)
 
 
 def read_confirmation(message: bytes, sender: PublicIdentity, where: str, suite: Suite = Suite.DEFAULT) -> Confirmation:
@@ -134,13 +129,10 @@ def _read(
     for other, magic in _MAGICS.items():
         # Not verified yet, and believed no further than this: whatever it is, nothing is agreed.
         if other is not suite and message.startswith(frame(magic)):
-            raise GemelError(
-                ErrorCode.WRONG_STATE,
-                "the other custodian's message is by another suite of algorithms than the specification names",
-                where=where,
-                remedy="nothing was agreed; compare the specification's digest with the other custodian, then let the "
-                "coordinator open a new epoch of the project (`gemel project new-epoch`)",
-            )
+            what = "the other custodian's message is by another suite of algorithms than the specification names"
+            remedy = "nothing was agreed; compare the specification's digest with the other custodian, then let the "
+            remedy += "coordinator open a new epoch of the project (`gemel project new-epoch`)"
+            raise GemelError(ErrorCode.WRONG_STATE, what, where=where, remedy=remedy)
     head = (Part.fixed("magic", len(_MAGICS[suite])), Part("kind", 1, 32), *TERMS_PARTS)
     try:
         parts = unframe(message, [*head, *signed_parts, Part.fixed("signature", SIGNATURE_BYTES)])

@@ -59,9 +59,6 @@ class AgreementState:
 
 
 def malformed_state() -> GemelError:
-    return GemelError(
-        ErrorCode.VAULT,
-        "the stored state of a seed agreement is malformed",
-        remedy="restore it from its backup, or let the coordinator open a new epoch of the project (`gemel project "
-        "new-epoch`), and agree again in it",
-    )
+    remedy = "restore it from its backup, or let the coordinator open a new epoch of the project (`gemel project "
+    remedy += "new-epoch`), and agree again in it"
+    return GemelError(ErrorCode.VAULT, "the stored state of a seed agreement is malformed", remedy=remedy)

@@ -26,9 +26,8 @@ _REMEDY = "copy the file again from the custodian who made it with 'gemel alice 
 def new_seed_file(path: Path, project: str) -> Seed:
     """Make a random seed for `project` and write it to a new file with mode 0600; PARAMETER, EXISTS, CONFIGURATION."""
     if not re.fullmatch(_LINES[1], f"project {project}"):
-        raise parameter(
-            str(path), "a project's name has 1 to 64 of the characters a-z, 0-9 and -", f"{len(project)} characters"
-        )
+        what = "a project's name has 1 to 64 of the characters a-z, 0-9 and -"
+        raise parameter(str(path), what, f"{len(project)} characters")
     seed = Seed.generate()
     write_private(path, seed_text(seed, project).encode("ascii"))
     return seed

@@ -9,12 +9,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 import polars as pl
 
 from gemel.common.parties import Side
 from gemel.common.specification import FieldSpec, Specification
 from gemel.common.specification.model.defaults import DateOrder, DatePart, Step
+from gemel.custodian.arrays import Columns
 from gemel.custodian.cleaning.definition import (
     MAX_YEAR,
     MIN_YEAR,
@@ -93,10 +95,10 @@ _NO_KEY = bytes(32)
 class Cleaned:
     """A custodian's file, cleaned."""
 
-    columns: dict[str, pl.Series] = field(repr=False)
+    columns: Columns = field(repr=False)
     """By field name in the order of the specification: text, null where missing, one value per row."""
     profile: Profile
-    variables: dict[str, pl.Series] = field(default_factory=dict, repr=False)
+    variables: Columns = field(default_factory=dict, repr=False)
     """By variable that this custodian holds: Int32, the category's place in the public list, null where missing."""
 
 
@@ -126,9 +128,7 @@ class Cleaning:
         self._unnamed = {f.name: unnamed_in(f"field {f.name}", side, f.column_of(side)) for f in spec.fields}
         self._variables = VariableCleaning(spec, side)
 
-    def batch(
-        self, frame: pl.DataFrame, positions: Positions | None = None
-    ) -> tuple[dict[str, pl.Series], dict[str, pl.Series]]:
+    def batch(self, frame: pl.DataFrame, positions: Positions | None = None) -> tuple[Columns, Columns]:
         """Clean some rows: the columns of `Cleaned` and its variables.
 
         In several batches columns hold texts: how a number or a time is written depends on all rows. Raises as `clean`,
@@ -166,15 +166,11 @@ class Cleaning:
         return Profile(rows=self._rows, fields=tuple(fields), variables=variables)
 
     def _harmonised(self, raw: pl.Series, spec: FieldSpec, positions: Positions) -> pl.Series:
-        codes = missing_codes(spec)
-
-        def unknown(value: str) -> bool:
-            return is_missing(value, codes)
-
+        unknown = partial(is_missing, codes=missing_codes(spec))
         return harmonised(raw, spec.categorisation, self._side, unknown, positions, self._unnamed[spec.name])
 
 
-def _held_back(profile: FieldProfile, columns: dict[str, pl.Series], spec: Specification) -> FieldProfile:
+def _held_back(profile: FieldProfile, columns: Columns, spec: Specification) -> FieldProfile:
     """The profile with the numbers of rows whose value is not sent, or sent as a code."""
     of, column = spec.field(profile.field), columns[profile.field]
     salt, listed = salt_text(columns, spec, of), listed_in(column, of)
@@ -183,7 +179,8 @@ def _held_back(profile: FieldProfile, columns: dict[str, pl.Series], spec: Speci
 
 
 def _clean_field(raw: pl.Series, spec: FieldSpec, side: Side) -> tuple[pl.Series, FieldProfile, dict[int, int]]:
-    values = raw.alias("raw").to_frame().group_by("raw").agg(pl.len().cast(pl.Int64).alias("count"))
+    rows = raw.alias("raw").to_frame()
+    values = rows.group_by("raw").agg(pl.len().cast(pl.Int64).alias("count"))
     working = _Working(values.with_columns(pl.col("raw").fill_null("").alias("value")), spec)
     blank = working.drop(working.blank())
     coded = working.drop(working.coded())
@@ -195,21 +192,11 @@ def _clean_field(raw: pl.Series, spec: FieldSpec, side: Side) -> tuple[pl.Series
         changed[spec.kind], unreadable = working.parse()
     coded += working.drop(working.coded())
     table = working.table
-    cleaned = (raw.alias("raw").to_frame().join(table, on="raw", how="left", nulls_equal=True, maintain_order="left"))[
-        "value"
-    ]
+    cleaned = rows.join(table, on="raw", how="left", nulls_equal=True, maintain_order="left")["value"]
+    distinct = table["value"].n_unique() - int(table["value"].has_nulls())
+    dropped = {"blank": blank, "coded": coded, "unreadable": unreadable, "emptied": emptied}
     profile = FieldProfile(
-        field=spec.name,
-        kind=spec.kind,
-        column=spec.column_of(side),
-        rows=len(raw),
-        blank=blank,
-        coded=coded,
-        unreadable=unreadable,
-        emptied=emptied,
-        changed=changed,
-        distinct=table["value"].n_unique() - int(table["value"].has_nulls()),
-        tokens=None,
+        spec.name, spec.kind, spec.column_of(side), len(raw), **dropped, changed=changed, distinct=distinct, tokens=None
     )
     return cleaned.alias(spec.name), profile, _token_counts(table, spec)
 
@@ -255,9 +242,8 @@ class _Working:
         if self.spec.date is not None:
             parsed = plain_dates(before, self.spec.date.order, self.spec.date.parts)
         left = (parsed.is_null() & before.is_not_null()).arg_true()
-        parsed = parsed.scatter(
-            left, pl.Series([parse_value(v, self.spec) for v in before.gather(left)], dtype=pl.String)
-        )
+        values = [parse_value(value, self.spec) for value in before.gather(left)]
+        parsed = parsed.scatter(left, pl.Series(values, dtype=pl.String))
         unreadable = self.drop(parsed.is_null() & before.is_not_null())
         return self._replace(parsed), unreadable
 

@@ -52,9 +52,8 @@ def clean_date(text: str, order: DateOrder, parts: Sequence[DatePart] = ("year",
     date = parse_date(text, order)
     if date is None:
         return None
-    year, month, day = (
-        number if part in parts else 0 for number, part in zip(date, ("year", "month", "day"), strict=True)
-    )
+    named = zip(date, ("year", "month", "day"), strict=True)
+    year, month, day = (number if part in parts else 0 for number, part in named)
     return f"{year:04d}{month:02d}{day:02d}" if year or month or day else None
 
 

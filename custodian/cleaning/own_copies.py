@@ -6,7 +6,7 @@ the fields hardly distinguish agree too: how many pairs chance explains follows 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,6 +15,7 @@ import polars as pl
 from gemel.common.documents.result_warning import ResultWarning, result_warning
 from gemel.common.parties import Side
 from gemel.common.specification import Specification
+from gemel.custodian.arrays import Columns
 
 FEW = 0.005
 """Share of a file's records, above what chance explains, from which a file counts as one with copies."""
@@ -51,7 +52,7 @@ class OwnCopies:
         return copies >= enough
 
 
-def own_copies(columns: Mapping[str, pl.Series]) -> OwnCopies:
+def own_copies(columns: Columns) -> OwnCopies:
     """Count the pairs of equal and near-equal records of a file, from the cleaned values by field, null where missing.
 
     O(rows * fields^2) hashing. Fields that depend on each other, as in a household, agree more often than by chance:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import polars as pl
 
 from gemel.common.specification import BlockingKey, FieldSpec, Specification
+from gemel.custodian.arrays import Columns
 from gemel.custodian.cleaning.definition import clean_value
 
 _PLACES = {"year": (0, 4), "month": (4, 2), "day": (6, 2)}  # in YYYYMMDD: start, length
@@ -26,7 +25,7 @@ def part_of(key: BlockingKey, field: FieldSpec) -> pl.Expr:
     return value if key.prefix is None else value.str.head(key.prefix)
 
 
-def salt_text(columns: Mapping[str, pl.Series], spec: Specification, field: FieldSpec) -> pl.Series | None:
+def salt_text(columns: Columns, spec: Specification, field: FieldSpec) -> pl.Series | None:
     """The attribute that each row's value of a field is salted by, null where it is missing; None without a salt."""
     if field.salt is None:
         return None

@@ -15,6 +15,8 @@ from gemel.common.specification.model.defaults import DateOrder
 MAX_CHARACTERS = 10_000
 """A longer value is not a name or address: an unclosed quote makes one value of half a file."""
 _SHOWN_COLUMNS = 40
+_WRITES_ITSELF = (pl.String, pl.Null, pl.Boolean, pl.Date, pl.Categorical, pl.Enum)
+"""Types whose values are cast to text as they are."""
 _PART_OF_DATE = r"^([0-9]{1,4}|[A-Za-z]{3,9})$"
 
 
@@ -57,10 +59,8 @@ def _joined(parts: list[pl.Series], order: DateOrder | None) -> pl.Series:
     joined = pl.concat_str(pl.all(), separator=" ", ignore_nulls=True)
     if order is not None and len(parts) == len(order):
         are_parts = pl.all_horizontal(pl.all().str.contains(_PART_OF_DATE).fill_null(value=True))
-        dated = pl.concat_str(
-            (pl.col(str(place)).fill_null("0000" if part == "y" else "0") for place, part in enumerate(order)),
-            separator=" ",
-        )
+        filled = [pl.col(str(place)).fill_null("0000" if part == "y" else "0") for place, part in enumerate(order)]
+        dated = pl.concat_str(filled, separator=" ")
         joined = pl.when(are_parts).then(dated).otherwise(joined)
     return table.select(pl.when(there).then(joined)).to_series()
 
@@ -80,16 +80,11 @@ def text_values(column: pl.Series, of: str, where: str) -> pl.Series:
     if kind.is_float():
         column = column.fill_nan(None)
         present = column.drop_nulls()
-        if present.is_empty() or bool(
-            (present.is_finite() & (present == present.round()) & (present.abs() < 2**53)).all()
-        ):
+        whole = present.is_finite() & (present == present.round()) & (present.abs() < 2**53)
+        if whole.all():
             column = column.cast(pl.Int64)
         text = column.cast(pl.String)
-    elif (
-        kind in (pl.String, pl.Null, pl.Boolean, pl.Date, pl.Categorical, pl.Enum)
-        or kind.is_integer()
-        or kind.is_decimal()
-    ):
+    elif kind in _WRITES_ITSELF or kind.is_integer() or kind.is_decimal():
         text = column.cast(pl.String)
     elif kind == pl.Datetime:
         text = column.dt.strftime("%Y-%m-%dT%H:%M:%S")

@@ -168,10 +168,8 @@ def _clean(
         raise GemelError(ErrorCode.FIELD_MISSING, what, where=f"{side}'s file", remedy=remedy)
     raw = text_values(frame[name], f"variable {variable.name}", f"{side}'s column {name!r}")
     if variable.categorisation:
-        codes = variable.missing_codes
-        raw = harmonised(
-            raw, variable.categorisation, side, lambda value: folded_label(value) in codes, positions, categorised
-        )
+        table, codes = variable.categorisation, variable.missing_codes
+        raw = harmonised(raw, table, side, lambda value: folded_label(value) in codes, positions, categorised)
     rows = placed(raw, variable)
     listing.add(raw, rows["outside"], positions)
     blank = int(rows["raw"].is_null().sum()) + int(rows["blank"].sum())

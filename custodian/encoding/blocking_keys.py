@@ -9,15 +9,13 @@ has no key as a whole, but may have one by its year.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from gemel.common.keys.suite import Suite, keyed_hash
 from gemel.common.signatures.signature_sets import INSTEAD_OF_ZERO, NO_KEY
 from gemel.common.specification import BlockingKey, BlockingRule, Specification
+from gemel.custodian.arrays import U64, Columns
 from gemel.custodian.cleaning.parts import part_of
 from gemel.custodian.encoding.columns import distinct_values
 
@@ -25,13 +23,8 @@ DIGEST_BYTES = 8
 
 
 def blocking_keys(
-    columns: Mapping[str, pl.Series],
-    specification: Specification,
-    rule: BlockingRule,
-    key: bytes,
-    *,
-    split: bool = False,
-) -> NDArray[np.uint64]:
+    columns: Columns, specification: Specification, rule: BlockingRule, key: bytes, *, split: bool = False
+) -> U64:
     """Keyed digest of every row's blocking key under one rule, from cleaned values per field, null where missing.
 
     The key is the rule's own, 32 bytes. The digests are uint64, shape (n_rows,), ``NO_KEY`` (0) where a part is
@@ -40,7 +33,7 @@ def blocking_keys(
     return keyed_digests(key_text(columns, specification, rule, split=split), key, specification.suite)
 
 
-def keyed_digests(text: pl.Series, key: bytes, suite: Suite = Suite.DEFAULT) -> NDArray[np.uint64]:
+def keyed_digests(text: pl.Series, key: bytes, suite: Suite = Suite.DEFAULT) -> U64:
     """Keyed digest of every row's text, ``NO_KEY`` (0) where it is null, and only there; shape (n_rows,)."""
     values, codes = distinct_values(text)
     digests = np.empty(len(values) + 1, dtype=np.uint64)
@@ -51,9 +44,7 @@ def keyed_digests(text: pl.Series, key: bytes, suite: Suite = Suite.DEFAULT) -> 
     return digests[codes]
 
 
-def key_text(
-    columns: Mapping[str, pl.Series], specification: Specification, rule: BlockingRule, *, split: bool = False
-) -> pl.Series:
+def key_text(columns: Columns, specification: Specification, rule: BlockingRule, *, split: bool = False) -> pl.Series:
     """Every row's blocking key under one rule as plain text, not yet keyed; null where a part is missing."""
     frame = pl.DataFrame({name: columns[name] for name in rule.fields})
     keys = (*rule.keys, BlockingKey(field=rule.split)) if split and rule.split else rule.keys

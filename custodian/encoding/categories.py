@@ -8,12 +8,11 @@ Where a variable may be coarsened before a release the permutation keeps the gro
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from gemel.common.keys.derivation import Purpose, Seed, derive_key
 from gemel.common.keys.suite import Suite, keyed_hash
@@ -23,7 +22,10 @@ from gemel.common.signatures.signature_sets import MISSING, SignatureSet, Variab
 from gemel.common.specification import Specification, VariableSpec, encoding_digest
 from gemel.common.specification.model.protection import CoarseningStep, partitions
 from gemel.common.specification.model.section import folded_label
+from gemel.custodian.arrays import F64, I16, I64, Columns
 
+Coarsening = CoarseningStep | str
+"""A step with its groups, or the name of one that the labels themselves say."""
 _DIGEST_BYTES = 16
 
 
@@ -45,7 +47,7 @@ class Relabelling:
     def of(cls, spec: Specification, seed: Seed, epoch: int) -> Relabelling:
         return cls(spec.project, seed, encoding_digest(spec), epoch, spec.suite)
 
-    def codes(self, variable: VariableSpec, steps: Sequence[CoarseningStep | str] = ()) -> NDArray[np.int16]:
+    def codes(self, variable: VariableSpec, steps: Sequence[Coarsening] = ()) -> I16:
         """The code of each category, in the order of the public list: a permutation, shape (n_categories,)."""
         key = derive_key(self.seed, self.project, Purpose.CATEGORY, self.digest, variable.name, epoch=self.epoch)
         keyed = keyed_hash(key, _DIGEST_BYTES, self.suite)
@@ -54,14 +56,12 @@ class Relabelling:
         codes[ordered(partitions(steps, variable.categories), digests)] = np.arange(len(digests), dtype=np.int16)
         return codes
 
-    def coded(
-        self, places: pl.Series, variable: VariableSpec, steps: Sequence[CoarseningStep | str] = ()
-    ) -> VariableCodes:
+    def coded(self, places: pl.Series, variable: VariableSpec, steps: Sequence[Coarsening] = ()) -> VariableCodes:
         """The codes of rows, by their places in the public list: Int32, null where missing."""
         relabelled = np.append(self.codes(variable, steps), np.int16(MISSING))
         return VariableCodes(len(variable.categories), relabelled[places.fill_null(MISSING).to_numpy()])
 
-    def labels(self, variable: VariableSpec, steps: Sequence[CoarseningStep | str] = ()) -> tuple[str, ...]:
+    def labels(self, variable: VariableSpec, steps: Sequence[Coarsening] = ()) -> tuple[str, ...]:
         """The category of each code, which only a custodian can derive, from the seed."""
         return tuple(variable.categories[place] for place in np.argsort(self.codes(variable, steps)))
 
@@ -72,17 +72,13 @@ def coarsened_labels(labels: Sequence[str], step: CoarseningStep) -> tuple[str, 
 
 
 def coded_variables(
-    variables: Mapping[str, pl.Series], order: NDArray[np.int64], specification: Specification, seed: Seed, epoch: int
+    variables: Columns, order: I64, specification: Specification, seed: Seed, epoch: int
 ) -> dict[str, VariableCodes]:
     """Codes of a file's rows in the given order, by variable, as the specification lists them."""
     relabelling = Relabelling.of(specification, seed, epoch)
-    return {
-        variable.name: relabelling.coded(
-            variables[variable.name][order], variable, specification.coarsenings(variable.name)
-        )
-        for variable in specification.variables
-        if variable.name in variables
-    }
+    held = {each.name: each for each in specification.variables if each.name in variables}
+    steps = {name: specification.coarsenings(name) for name in held}
+    return {name: relabelling.coded(variables[name][order], each, steps[name]) for name, each in held.items()}
 
 
 # Training records and a known joint distribution as keyed codes: the sets that come last in a contribution.
@@ -90,9 +86,7 @@ def coded_variables(
 # Their rows are ordered by their codes, which are all that is sent of them: of the order in the file nothing is left.
 
 
-def known_set(
-    places: Mapping[str, pl.Series], counts: NDArray[np.float64] | None, spec: Specification, seed: Seed, epoch: int
-) -> SignatureSet:
+def known_set(places: Columns, counts: F64 | None, spec: Specification, seed: Seed, epoch: int) -> SignatureSet:
     """The set of a file of known values, under the relabelling of both custodians' own codes.
 
     `places` are Int32 by variable of the value model: the place in the public list, null where missing. `counts` are

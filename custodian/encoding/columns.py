@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import secrets
-from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 import polars as pl
@@ -22,11 +22,12 @@ from gemel.common.keys.noise import NoiseKey
 from gemel.common.keys.suite import Suite
 from gemel.common.parties import Side
 from gemel.common.signatures.layout import MAX_ROWS
-from gemel.common.signatures.signature_sets import MISSING, FieldSignatures, SignatureSet, VariableCodes
+from gemel.common.signatures.signature_sets import MISSING, SignatureSet
 from gemel.common.specification import Specification
+from gemel.custodian.arrays import I32, I64, U64, Columns, Flags, Ints
 
 
-def check_columns(columns: Mapping[str, pl.Series], specification: Specification) -> int:
+def check_columns(columns: Columns, specification: Specification) -> int:
     """Number of rows, if every field has a column of texts of that length."""
     lengths = set()
     for field in specification.fields:
@@ -49,7 +50,7 @@ def check_columns(columns: Mapping[str, pl.Series], specification: Specification
     return n_rows
 
 
-def check_variables(variables: Mapping[str, pl.Series], specification: Specification, n_rows: int) -> None:
+def check_variables(variables: Columns, specification: Specification, n_rows: int) -> None:
     """Raise `GemelError` (PARAMETER) unless these are one custodian's variables, with a place or null for every row."""
     held = [{v.name for v in specification.variables_of(side)} for side in Side]
     if set(variables) not in held:
@@ -61,7 +62,7 @@ def check_variables(variables: Mapping[str, pl.Series], specification: Specifica
             raise parameter(f"variable {name}", "one Int32 per row expected", got)
 
 
-def distinct_values(column: pl.Series) -> tuple[list[str], NDArray[np.int32]]:
+def distinct_values(column: pl.Series) -> tuple[list[str], I32]:
     """Distinct values of a column in no particular order, and each row's place among them.
 
     The places are int32, shape (n_rows,), ``MISSING`` (-1) for null. O(n_rows); a third of a second for a million rows
@@ -74,7 +75,7 @@ def distinct_values(column: pl.Series) -> tuple[list[str], NDArray[np.int32]]:
     return values.to_list(), places.to_numpy()
 
 
-def random_order(n: int) -> NDArray[np.int64]:
+def random_order(n: int) -> I64:
     """Draw an order of n rows from the operating system's random source, all n! equally likely.
 
     Each row gets 64 random bits and the rows are sorted by them. As long as no two are equal every order
@@ -88,7 +89,7 @@ def random_order(n: int) -> NDArray[np.int64]:
             return order
 
 
-def file_order(n: int) -> NDArray[np.int64]:
+def file_order(n: int) -> I64:
     """Leave the rows as they are; for fixed public test records only."""
     return np.arange(n, dtype=np.int64)
 
@@ -105,16 +106,12 @@ class Drawing:
             return secrets.token_bytes(KEY_BYTES)
         return self._noise.derive(self._project, purpose, self.suite).k1
 
-    def draw(
-        self, purpose: str, first: NDArray[np.integer], second: NDArray[np.integer] | None = None
-    ) -> NDArray[np.uint64]:
+    def draw(self, purpose: str, first: Ints, second: Ints | None = None) -> U64:
         """A number of each pair of numbers, the same for equal pairs: uint64, shape (n,)."""
         return numbers(self.key(purpose), first, second, self.suite)
 
 
-def in_content_order(
-    part: SignatureSet, rows: NDArray[np.int64], last: NDArray[np.bool_], drawing: Drawing
-) -> tuple[SignatureSet, NDArray[np.int64]]:
+def in_content_order(part: SignatureSet, rows: I64, last: Flags, drawing: Drawing) -> tuple[SignatureSet, I64]:
     """Sort the rows of a set by what is sent of them, and with them the row of the file that each is; shape (n_rows,).
 
     Rows that are `last`, bool of shape (n_rows,), come after all others. O(n_rows log n_rows) for each field and rule:
@@ -127,12 +124,9 @@ def in_content_order(
     return reordered(part, order), rows[order]
 
 
-def reordered(part: SignatureSet, order: NDArray[np.int64]) -> SignatureSet:
+def reordered(part: SignatureSet, order: I64) -> SignatureSet:
     """A set with its rows in another order."""
-    fields = {
-        name: FieldSignatures(field.bits, field.signatures, field.codes[order], field.content)
-        for name, field in part.fields.items()
-    }
+    fields = {name: replace(field, codes=field.codes[order]) for name, field in part.fields.items()}
     blocks = {name: keys[order] for name, keys in part.blocks.items()}
-    variables = {name: VariableCodes(coded.categories, coded.codes[order]) for name, coded in part.variables.items()}
-    return SignatureSet(part.rule, part.n_rows, fields, blocks, variables, part.interval)
+    variables = {name: replace(coded, codes=coded.codes[order]) for name, coded in part.variables.items()}
+    return replace(part, fields=fields, blocks=blocks, variables=variables)

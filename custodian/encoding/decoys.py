@@ -13,15 +13,15 @@ it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from gemel.common.errors import parameter
 from gemel.common.keys.noise import NoiseKey
 from gemel.common.specification import Specification
+from gemel.custodian.arrays import Columns, Flags
 from gemel.custodian.encoding.columns import check_columns
 from gemel.custodian.encoding.file_records import FileRecords, HeldRecords
 from gemel.custodian.encoding.padding import Draws
@@ -32,9 +32,7 @@ _REDRAWS = 100
 """A file of which nine invented records in ten exist already still has its decoys, all but one in 40,000."""
 
 
-def with_decoys(
-    columns: Mapping[str, pl.Series], specification: Specification, noise: NoiseKey
-) -> dict[str, pl.Series]:
+def with_decoys(columns: Columns, specification: Specification, noise: NoiseKey) -> dict[str, pl.Series]:
     """The columns of a file with its decoys after its records, as many as the specification has.
 
     `columns` are cleaned values per field, null where missing. Raises as `encode_records` for the columns; PARAMETER if
@@ -67,9 +65,7 @@ def invented_records(records: FileRecords, specification: Specification, noise: 
     raise parameter("quality.decoys", "the file's records are too alike to invent others from them", got, remedy)
 
 
-def _invented(
-    records: FileRecords, names: Sequence[str], personal: NDArray[np.bool_], n: int, draws: Draws
-) -> pl.DataFrame:
+def _invented(records: FileRecords, names: Sequence[str], personal: Flags, n: int, draws: Draws) -> pl.DataFrame:
     """Some records, each of the parts of two different ones: of one only where the file has no other."""
     n_records, n_fields = records.n_rows, len(names)
     household = (draws.uniform(n) * n_records).astype(np.int64)

@@ -31,6 +31,7 @@ from gemel.common.signatures.layout import (
 )
 from gemel.common.specification import BlockingRule, Specification
 from gemel.common.specification.model.blocking import MAX_ROWS as PADDED_ROWS
+from gemel.custodian.arrays import Columns
 from gemel.custodian.cleaning.parts import salt_text
 from gemel.custodian.encoding.blocking_keys import key_text
 from gemel.custodian.encoding.padding import padded_size
@@ -76,7 +77,7 @@ def bounded_counts(records: int, spec: Specification) -> FileCounts:
     return FileCounts(records, rows, distinct, {field.name: sent for field in spec.fields}, counted=False)
 
 
-def file_counts(columns: Mapping[str, pl.Series], spec: Specification) -> FileCounts:
+def file_counts(columns: Columns, spec: Specification) -> FileCounts:
     """Counts of a file, from cleaned values by field, null where missing; decoys are not among them.
 
     A value without tokens, or with those of another, is counted, though it has no signature of its own; dummies, and
@@ -115,18 +116,14 @@ def expected_layout(counts: FileCounts, spec: Specification, side: Side) -> Layo
     variables = tuple(VariableLayout(each.name, len(each.categories)) for each in spec.variables_of(side))
     if not spec.in_blocks:
         content: Content = "values" if spec.mode == "trusted" else "signatures"
-        fields = tuple(
-            FieldLayout(field.name, field.bits, counts.distinct[WHOLE_FILE, field.name], content)
-            for field in spec.fields
-        )
+        distinct = {field.name: counts.distinct[WHOLE_FILE, field.name] for field in spec.fields}
+        fields = tuple(FieldLayout(field.name, field.bits, distinct[field.name], content) for field in spec.fields)
         rules = tuple(rule.name for rule in spec.keyed_rules)
         whole = SetLayout(WHOLE_FILE, counts.rows[WHOLE_FILE], fields, rules, variables)
         return Layout((whole, *known_layouts(spec, side)))
     sets = [part for rule in spec.keyed_rules for part in _sets_of_rule(rule, counts, spec)]
-    drawn = tuple(
-        FieldLayout(field.name, field.bits, GROUPS * min(group_rows(counts.records), counts.different[field.name]))
-        for field in spec.fields
-    )
+    of_groups = {name: GROUPS * min(group_rows(counts.records), n) for name, n in counts.different.items()}
+    drawn = tuple(FieldLayout(field.name, field.bits, of_groups[field.name]) for field in spec.fields)
     sets.append(SetLayout(SAMPLES, sample_rows(counts.records), drawn))
     if spec.mode == "shared":
         sets = [shared_layout(part, spec) for part in sets]

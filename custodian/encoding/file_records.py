@@ -8,7 +8,8 @@ from typing import Protocol
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
+
+from gemel.custodian.arrays import I64, Columns
 
 IDENTIFIER = "+identifier"
 """Column of the custodian's own identifiers; no field can have this name."""
@@ -29,24 +30,22 @@ class FileRecords(Protocol):
     @property
     def n_rows(self) -> int: ...
 
-    def gathered(self, rows: Mapping[str, NDArray[np.int64]]) -> pl.DataFrame:
+    def gathered(self, rows: Mapping[str, I64]) -> pl.DataFrame:
         """By column, the values of some records in the order given; of each column as many."""
-        ...
 
     def batches(self, names: Sequence[str]) -> Iterator[pl.DataFrame]:
         """Some columns of all records, some records at a time."""
-        ...
 
 
 class HeldRecords:
     """Records in memory."""
 
-    def __init__(self, columns: Mapping[str, pl.Series], variables: Mapping[str, pl.Series] | None = None) -> None:
+    def __init__(self, columns: Columns, variables: Columns | None = None) -> None:
         places = {variable_column(name): column for name, column in (variables or {}).items()}
         self._columns = {**columns, **places}
         self.n_rows = max(len(column) for column in columns.values())
 
-    def gathered(self, rows: Mapping[str, NDArray[np.int64]]) -> pl.DataFrame:
+    def gathered(self, rows: Mapping[str, I64]) -> pl.DataFrame:
         return pl.DataFrame({name: self._columns[name].gather(pl.Series(places)) for name, places in rows.items()})
 
     def batches(self, names: Sequence[str]) -> Iterator[pl.DataFrame]:
@@ -60,15 +59,12 @@ class WorkingTable(Protocol):
 
     def append(self, frame: pl.DataFrame, part: int = 0) -> None:
         """Add a batch: some rows, with the same columns as those before."""
-        ...
 
     def batches(self, columns: Sequence[str] | None = None, part: int | None = None) -> Iterator[pl.DataFrame]:
         """The batches of a part or of all, in the order in which they were added: some columns of theirs, or all."""
-        ...
 
     def erase(self) -> None:
         """Forget the rows; nothing of them can be read afterwards."""
-        ...
 
 
 MakeTable = Callable[[], WorkingTable]
@@ -88,7 +84,7 @@ class TableRecords:
     def batches(self, names: Sequence[str]) -> Iterator[pl.DataFrame]:
         return self.table.batches(names)
 
-    def gathered(self, rows: Mapping[str, NDArray[np.int64]]) -> pl.DataFrame:
+    def gathered(self, rows: Mapping[str, I64]) -> pl.DataFrame:
         """As `FileRecords`. Reads the columns once; memory for the result."""
         ascending = {name: np.argsort(wanted, kind="stable") for name, wanted in rows.items()}
         parts: dict[str, list[pl.Series]] = {name: [] for name in rows}

@@ -29,11 +29,11 @@ from collections.abc import Iterator
 
 import numba
 import numpy as np
-from numpy.typing import NDArray
 
 from gemel.common.errors import GemelError, parameter
 from gemel.common.keys.bulk import codes_of_rows, counters, pseudo_random
 from gemel.common.keys.derivation import FieldKeys
+from gemel.custodian.arrays import I32, I64, U32, U64
 from gemel.custodian.tokens import Tokens
 
 # Randomised response on signatures, in bulk: each bit inverted with a public probability, by private noise.
@@ -50,18 +50,15 @@ def response_threshold(randomised_response: float) -> int:
     return round(randomised_response * 65536)
 
 
-def with_randomised_response(
-    signatures: NDArray[np.uint64], keys: FieldKeys, randomised_response: float
-) -> NDArray[np.uint64]:
+def with_randomised_response(signatures: U64, keys: FieldKeys, randomised_response: float) -> U64:
     """Signatures, uint64 of shape (n, words), with each bit inverted with probability `randomised_response`.
 
     Equal signatures stay equal. Different ones may become equal, the more likely the shorter and more alike they are.
     Two bytes of AES per bit and as many as the signature has: a microsecond or two at 1024 bits.
     """
     if not 0 <= randomised_response < 0.5:
-        raise parameter(
-            "randomised response", "the probability must be at least 0 and less than 1/2", str(randomised_response)
-        )
+        what = "the probability must be at least 0 and less than 1/2"
+        raise parameter("randomised response", what, str(randomised_response))
     n, words = signatures.shape
     bits = 64 * words
     threshold = np.uint16(response_threshold(randomised_response))
@@ -92,7 +89,7 @@ _HIDDEN_AT_ONCE = 1 << 16  # tokens encrypted in one call: a megabyte
 _COUNTERS_PER_ROW = 4
 
 
-def signatures(tokens: Tokens, keys: FieldKeys, bits: int, block: bytes = NO_BLOCK) -> NDArray[np.uint64]:
+def signatures(tokens: Tokens, keys: FieldKeys, bits: int, block: bytes = NO_BLOCK) -> U64:
     """1-bit minwise signatures of many values under a field's keys: uint64, shape (n_values, bits // 64).
 
     `bits` is a multiple of 64 from 64 to 8192, `block` the digest of the block that all these values belong to, 8
@@ -120,9 +117,7 @@ def signatures(tokens: Tokens, keys: FieldKeys, bits: int, block: bytes = NO_BLO
     return out
 
 
-def block_signatures(
-    tokens: Tokens, value: NDArray[np.int32], block: NDArray[np.uint64], keys: FieldKeys, bits: int
-) -> NDArray[np.uint64]:
+def block_signatures(tokens: Tokens, value: I32, block: U64, keys: FieldKeys, bits: int) -> U64:
     """1-bit minwise signatures of values each within a block of its own: uint64, shape (n, bits // 64).
 
     Row i is ``signatures`` of value ``value[i]``, a row of `tokens` that has tokens, alone with the 8 bytes of
@@ -150,7 +145,7 @@ def block_signatures(
     return out
 
 
-def _rows(codes: NDArray[np.uint64], keys: FieldKeys, bits: int, block: bytes) -> NDArray[np.uint32]:
+def _rows(codes: U64, keys: FieldKeys, bits: int, block: bytes) -> U32:
     """The numbers of each token, shape (n_tokens, bits)."""
     token = np.empty((len(codes), 2), dtype="<u8")
     token[:, 0] = int.from_bytes(block, "little")
@@ -159,7 +154,7 @@ def _rows(codes: NDArray[np.uint64], keys: FieldKeys, bits: int, block: bytes) -
     return _numbers(token[:, 0], keys, bits)
 
 
-def _numbers(hidden: NDArray[np.uint64], keys: FieldKeys, bits: int) -> NDArray[np.uint32]:
+def _numbers(hidden: U64, keys: FieldKeys, bits: int) -> U32:
     """The numbers of each hidden token, shape (n_tokens, bits)."""
     rows = np.empty((len(hidden), bits // _COUNTERS_PER_ROW, 2), dtype="<u8")
     rows[:, :, 0] = hidden[:, None]
@@ -169,7 +164,7 @@ def _numbers(hidden: NDArray[np.uint64], keys: FieldKeys, bits: int) -> NDArray[
     return numbers.astype(np.uint32, copy=False)
 
 
-def _chunks(offsets: NDArray[np.int64], maximum: int) -> Iterator[tuple[int, int]]:
+def _chunks(offsets: I64, maximum: int) -> Iterator[tuple[int, int]]:
     """Ranges of values that have at most `maximum` tokens together, or are one value."""
     start, n = 0, len(offsets) - 1
     while start < n:
@@ -189,9 +184,7 @@ def _parameter(what: str, where: str, got: str) -> GemelError:
 
 
 @numba.njit(cache=True, nogil=True)
-def _tokens_in_blocks(
-    codes: NDArray[np.uint64], offsets: NDArray[np.int64], value: NDArray[np.int32], block: NDArray[np.uint64], n: int
-) -> NDArray[np.uint64]:
+def _tokens_in_blocks(codes: U64, offsets: I64, value: I32, block: U64, n: int) -> U64:
     """Block digest and code of every token of every value, in the order of the values; shape (n, 2)."""
     out = np.empty((n, 2), dtype=np.uint64)
     place = 0
@@ -204,7 +197,7 @@ def _tokens_in_blocks(
 
 
 @numba.njit(cache=True, nogil=True)
-def _index(codes: NDArray[np.uint64], maximum: int) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
+def _index(codes: U64, maximum: int) -> tuple[U64, I64]:
     """Distinct codes and each code's place among them; stops, with no places, at more than `maximum` of them."""
     places = np.empty(len(codes), dtype=np.int64)
     distinct = np.empty(min(len(codes), maximum), dtype=np.uint64)
@@ -229,7 +222,7 @@ def _index(codes: NDArray[np.uint64], maximum: int) -> tuple[NDArray[np.uint64],
 
 
 @numba.njit(cache=True, nogil=True)
-def _slot(slots: NDArray[np.int64], exponent: int, distinct: NDArray[np.uint64], code: np.uint64) -> np.int64:
+def _slot(slots: I64, exponent: int, distinct: U64, code: np.uint64) -> np.int64:
     """The slot of a hash table that holds the code, or the empty one where it belongs."""
     mixed = (code ^ (code >> np.uint64(29))) * np.uint64(0x9E3779B97F4A7C15)
     slot = np.int64(mixed >> np.uint64(64 - exponent))
@@ -239,9 +232,7 @@ def _slot(slots: NDArray[np.int64], exponent: int, distinct: NDArray[np.uint64],
 
 
 @numba.njit(cache=True, nogil=True)
-def _minimum(
-    rows: NDArray[np.uint32], places: NDArray[np.int64], offsets: NDArray[np.int64], out: NDArray[np.uint64]
-) -> None:
+def _minimum(rows: U32, places: I64, offsets: I64, out: U64) -> None:
     """Smallest number over the rows of each value's tokens; its lowest bit, packed."""
     bits = rows.shape[1]
     minimum = np.empty(bits, dtype=np.uint32)

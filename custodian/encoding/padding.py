@@ -13,7 +13,6 @@ from dataclasses import field as dataclass_field
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from gemel.common.errors import parameter
 from gemel.common.keys.bulk import pseudo_random
@@ -22,6 +21,7 @@ from gemel.common.keys.noise import NoiseKey
 from gemel.common.signatures.layout import MAX_ROWS
 from gemel.common.signatures.signature_sets import MISSING
 from gemel.common.specification import BlockingKey, BlockingRule, Specification
+from gemel.custodian.arrays import F64, I32, I64, Columns
 from gemel.custodian.encoding.blocking_keys import key_text
 from gemel.custodian.encoding.columns import distinct_values
 
@@ -56,9 +56,9 @@ class RuleBlocks:
     (n_blocks,), rows of each block, none empty.
     """
 
-    rows: NDArray[np.int64] = dataclass_field(repr=False)
-    block: NDArray[np.int64] = dataclass_field(repr=False)
-    sizes: NDArray[np.int64] = dataclass_field(repr=False)
+    rows: I64 = dataclass_field(repr=False)
+    block: I64 = dataclass_field(repr=False)
+    sizes: I64 = dataclass_field(repr=False)
 
 
 class Draws:
@@ -70,7 +70,7 @@ class Draws:
     def __init__(self, keys: FieldKeys) -> None:
         self._keys, self._drawn = keys, 0
 
-    def uniform(self, n: int) -> NDArray[np.float64]:
+    def uniform(self, n: int) -> F64:
         """`n` numbers from 0 to 1, below 1."""
         blocks = np.zeros(((n + 1) // 2, 2), dtype="<u8")
         blocks[:, 0] = np.arange(self._drawn, self._drawn + len(blocks))
@@ -80,13 +80,8 @@ class Draws:
 
 
 def dummies(
-    columns: Mapping[str, pl.Series],
-    specification: Specification,
-    rule: BlockingRule,
-    blocks: RuleBlocks,
-    missing: NDArray[np.int64],
-    draws: Draws,
-) -> dict[str, NDArray[np.int64]]:
+    columns: Columns, specification: Specification, rule: BlockingRule, blocks: RuleBlocks, missing: I64, draws: Draws
+) -> dict[str, I64]:
     """Draw the dummies of one rule, block after block: by field, the row of the file whose value each dummy has.
 
     `missing` is int64, shape (n_blocks,): dummies required in each block; the sources have shape (n_dummies,). `draws`
@@ -126,7 +121,7 @@ def dummies(
     return sources
 
 
-def excess_agreement(block: NDArray[np.int64], part: NDArray[np.int64], value: NDArray[np.int64]) -> float:
+def excess_agreement(block: I64, part: I64, value: I64) -> float:
     """How much more often rows of one block agree on a field than rows whose keys agree in their part of it.
 
     `block`, `part` and `value` are numbers, int64, shape (n_rows,): of each row's block, of the part of the field in
@@ -136,7 +131,7 @@ def excess_agreement(block: NDArray[np.int64], part: NDArray[np.int64], value: N
     return float(np.clip((inside - outside) / (1 - outside), 0.0, 1.0)) if outside < 1 else 0.0
 
 
-def _agreement(group: NDArray[np.int64], value: NDArray[np.int64]) -> float:
+def _agreement(group: I64, value: I64) -> float:
     """Share of the pairs of rows of one group that have one value."""
     members = np.bincount(group).astype(np.float64)
     _, counts = np.unique(group * (int(value.max(initial=0)) + 1) + value, return_counts=True)
@@ -147,18 +142,16 @@ def _agreement(group: NDArray[np.int64], value: NDArray[np.int64]) -> float:
 class _Groups:
     """Rows by group, to draw from."""
 
-    def __init__(self, group: NDArray[np.int64], n_groups: int) -> None:
+    def __init__(self, group: I64, n_groups: int) -> None:
         self._order = np.argsort(group, kind="stable")
         self.sizes = np.bincount(group, minlength=n_groups)
         self._starts = np.cumsum(self.sizes) - self.sizes
 
-    def member(self, group: NDArray[np.int64], place: NDArray[np.int64]) -> NDArray[np.int64]:
-        rows: NDArray[np.int64] = self._order[self._starts[group] + place]
+    def member(self, group: I64, place: I64) -> I64:
+        rows: I64 = self._order[self._starts[group] + place]
         return rows
 
-    def elsewhere(
-        self, group: NDArray[np.int64], of: NDArray[np.int64], block: NDArray[np.int64], draws: Draws
-    ) -> NDArray[np.int64]:
+    def elsewhere(self, group: I64, of: I64, block: I64, draws: Draws) -> I64:
         """A random row of each group that is in another block than the given one, if the group has one.
 
         A row of the same block would agree with the block's rows, of which it is one, too often. `of` is the block of
@@ -174,9 +167,7 @@ class _Groups:
         return drawn
 
 
-def _parts(
-    columns: Mapping[str, pl.Series], specification: Specification, rule: BlockingRule, field: str
-) -> NDArray[np.int64]:
+def _parts(columns: Columns, specification: Specification, rule: BlockingRule, field: str) -> I64:
     """The part of one field in the rule's key, as a number for every record; 0 everywhere if none."""
     keys = tuple(key for key in rule.keys if key.field == field)
     if rule.split == field:
@@ -196,25 +187,25 @@ class RuleRows:
     dummies after those; `rows` by rule its rows among these; a dummy is under one rule.
     """
 
-    columns: Mapping[str, pl.Series] = dataclass_field(repr=False)
-    rows: Mapping[str, NDArray[np.int64]] = dataclass_field(repr=False)
+    columns: Columns = dataclass_field(repr=False)
+    rows: Mapping[str, I64] = dataclass_field(repr=False)
     n_records: int
     decoys: int = 0
 
 
-def padded_size(sizes: NDArray[np.int64]) -> NDArray[np.int64]:
+def padded_size(sizes: I64) -> I64:
     """Rows of blocks after padding: 1, 2, 4, 16 for 1, 2, 3, 9."""
     # Exact up to 2^31: a power of two is its own logarithm's power.
     return (1 << np.ceil(np.log2(np.maximum(sizes, 1))).astype(np.int64)).astype(np.int64)
 
 
-def min_size(sizes: NDArray[np.int64]) -> NDArray[np.int64]:
+def min_size(sizes: I64) -> I64:
     """Fewest rows that a block of this size after padding can have had."""
     return sizes // 2 + 1
 
 
 def rows_of_rules(
-    columns: Mapping[str, pl.Series], specification: Specification, noise: NoiseKey | None = None, decoys: int = 0
+    columns: Columns, specification: Specification, noise: NoiseKey | None = None, decoys: int = 0
 ) -> RuleRows:
     """The rows to send under each rule, with dummies where the specification, of mode block_keyed, pads blocks.
 
@@ -226,7 +217,7 @@ def rows_of_rules(
         remedy = "give the custodian's noise key, or a throw-away one for a trial"
         raise parameter("padding", "dummies need the custodian's noise key", "no noise key", remedy)
     n_rows = max(len(column) for column in columns.values())
-    rows: dict[str, NDArray[np.int64]] = {}
+    rows: dict[str, I64] = {}
     parts = [dict(columns)]
     total = n_rows
     for rule in specification.keyed_rules:
@@ -253,7 +244,7 @@ def rows_of_rules(
     return RuleRows(extended, rows, n_rows - decoys, decoys)
 
 
-def _in_order(keys: list[str], block: NDArray[np.int32]) -> tuple[list[str], NDArray[np.int32]]:
+def _in_order(keys: list[str], block: I32) -> tuple[list[str], I32]:
     """Distinct keys ascending, and each row's place among them: a reproducible order."""
     order = sorted(range(len(keys)), key=keys.__getitem__)
     place = np.empty(len(keys) + 1, dtype=np.int32)

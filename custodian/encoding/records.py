@@ -17,7 +17,6 @@ from typing import TypeVar
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from gemel.common.errors import parameter
 from gemel.common.keys.derivation import Purpose, Seed
@@ -26,6 +25,7 @@ from gemel.common.progress import Progress
 from gemel.common.signatures.layout import CODES, SAMPLES, Layout
 from gemel.common.signatures.signature_sets import SignatureSet, VariableCodes, layout_of
 from gemel.common.specification import BlockingRule, Specification
+from gemel.custodian.arrays import I64, U64, Columns
 from gemel.custodian.encoding.blocking_keys import blocking_keys, keyed_digests
 from gemel.custodian.encoding.categories import coded_variables
 from gemel.custodian.encoding.columns import Drawing, check_columns, check_variables, in_content_order, reordered
@@ -54,7 +54,7 @@ class Encoded:
     """
 
     sets: tuple[SignatureSet, ...]
-    orders: Mapping[str, NDArray[np.int64]] = dataclass_field(repr=False)
+    orders: Mapping[str, I64] = dataclass_field(repr=False)
     records: int = 0
     decoys: int = 0
 
@@ -63,22 +63,22 @@ class Encoded:
         return layout_of(self.sets, self.records)
 
     @property
-    def order(self) -> NDArray[np.int64]:
+    def order(self) -> I64:
         """The row of the file for each row of all sets but the samples, one set after the other; codes come last."""
         names = dict.fromkeys(part.rule for part in self.sets)
         return np.concatenate([self.orders[name] for name in names if name in self.orders])
 
 
 def encode_records(
-    columns: Mapping[str, pl.Series],
+    columns: Columns,
     specification: Specification,
     seed: Seed,
     epoch: int,
     *,
     noise: NoiseKey | None = None,
-    variables: Mapping[str, pl.Series] = MappingProxyType({}),
+    variables: Columns = MappingProxyType({}),
     decoys: int = 0,
-    shuffle: Callable[[int], NDArray[np.int64]] | None = None,
+    shuffle: Callable[[int], I64] | None = None,
     threads: int = 2,
     progress: Progress | None = None,
 ) -> Encoded:
@@ -128,7 +128,7 @@ class Encoding:
         epoch: int,
         noise: NoiseKey | None = None,
         *,
-        shuffle: Callable[[int], NDArray[np.int64]] | None = None,
+        shuffle: Callable[[int], I64] | None = None,
         threads: int = 2,
     ) -> None:
         if specification.in_blocks and not specification.keyed_rules:
@@ -157,7 +157,7 @@ class Encoding:
         jobs = {(place, name): partial(rows.signed, place, name, places[place]) for place in places for name in names}
         signed = self._run(jobs, rows.title, progress, (_PREPARED, 1.0))
         sets: list[SignatureSet] = []
-        orders: dict[str, list[NDArray[np.int64]]] = {part: [] for part in sent.rows}
+        orders: dict[str, list[I64]] = {part: [] for part in sent.rows}
         for place, order in places.items():
             codes = {name: VariableCodes(coded.categories, coded.codes[order]) for name, coded in variables.items()}
             fields = {name: signed.pop((place, name)) for name in names}
@@ -183,7 +183,7 @@ class Encoding:
                 report_part(progress, _SIGNED, 1.0, f"sampled {field.name}", number / len(self.specification.fields))
         return SignatureSet(SAMPLES, groups.size, fields, {})
 
-    def codes(self, records: FileRecords, names: Sequence[str]) -> tuple[SignatureSet, NDArray[np.int64]]:
+    def codes(self, records: FileRecords, names: Sequence[str]) -> tuple[SignatureSet, I64]:
         """The set of all records' codes, and for each of its rows the record; some 40 bytes a record in memory."""
         codes: dict[str, list[VariableCodes]] = {}
         for batch in records.batches([variable_column(name) for name in names]) if names else ():
@@ -192,8 +192,7 @@ class Encoding:
             for name, some in coded.items():
                 codes.setdefault(name, []).append(some)
         whole = {
-            name: VariableCodes(some[0].categories, np.concatenate([part.codes for part in some]))
-            for name, some in codes.items()
+            name: replace(some[0], codes=np.concatenate([one.codes for one in some])) for name, some in codes.items()
         }
         made = SignatureSet(CODES, records.n_rows, {}, {}, whole)
         if self.shuffle is not None:
@@ -214,11 +213,11 @@ class Encoding:
         of_mode = {"open": WholeFile, "trusted": WholeFileOfValues}.get(self.specification.mode, RowsInBlocks)
         return of_mode(self.specification, self.signer, self.shuffle, sent, prepared, digests)
 
-    def _digests(self, rule: BlockingRule, columns: Mapping[str, pl.Series]) -> NDArray[np.uint64]:
+    def _digests(self, rule: BlockingRule, columns: Columns) -> U64:
         key = self.signer.key(Purpose.BLOCKING, rule=rule.name)
         return blocking_keys(columns, self.specification, rule, key, split=self.specification.in_blocks)
 
-    def _groups(self, records: FileRecords, name: str) -> NDArray[np.int64]:
+    def _groups(self, records: FileRecords, name: str) -> I64:
         """The records in each group of a field's sample."""
         if self.shuffle is not None:
             shuffle = self.shuffle

@@ -29,7 +29,6 @@ from dataclasses import field as dataclass_field
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gemel.common.keys.bulk import pseudo_random
 from gemel.common.keys.derivation import Purpose
@@ -38,7 +37,8 @@ from gemel.common.signatures.intervals import WHOLE, Interval, in_intervals
 from gemel.common.signatures.layout import fixed_fields
 from gemel.common.signatures.signature_sets import INSTEAD_OF_ZERO, MISSING, NO_KEY, FieldSignatures, pack_values
 from gemel.common.specification import Specification
-from gemel.custodian.encoding.columns import distinct_values
+from gemel.custodian.arrays import I64, U64, Flags
+from gemel.custodian.encoding.columns import distinct_values, file_order
 from gemel.custodian.encoding.padding import RuleRows
 from gemel.custodian.encoding.signing import PreparedField, Signer, canonical, unsigned
 
@@ -53,7 +53,7 @@ class Unit:
     `numbers` is int64, shape (n_rows,): the number among all rows that are sent of each of these, ascending.
     """
 
-    numbers: NDArray[np.int64] = dataclass_field(repr=False)
+    numbers: I64 = dataclass_field(repr=False)
     intervals: Sequence[Interval]
 
 
@@ -63,24 +63,21 @@ class WholeFile:
 
     specification: Specification
     signer: Signer
-    shuffle: Callable[[int], NDArray[np.int64]] | None
+    shuffle: Callable[[int], I64] | None
     sent: RuleRows
     fields: Mapping[str, PreparedField]
-    digests: Mapping[str, NDArray[np.uint64]]
+    digests: Mapping[str, U64]
     verb: ClassVar[str] = "signed"
 
-    def places(self, unit: Unit | None) -> dict[Place, NDArray[np.int64]]:
+    def places(self, unit: Unit | None) -> dict[Place, I64]:
         """The rows of each set, not yet in their order."""
-        shuffle = self.shuffle
-        return {
-            (part, WHOLE): rows if shuffle is None else rows[shuffle(len(rows))]
-            for part, rows in self.sent.rows.items()
-        }
+        shuffle = self.shuffle or file_order
+        return {(part, WHOLE): rows[shuffle(len(rows))] for part, rows in self.sent.rows.items()}
 
-    def signed(self, place: Place, name: str, rows: NDArray[np.int64]) -> FieldSignatures:
+    def signed(self, place: Place, name: str, rows: I64) -> FieldSignatures:
         return self.signer.sign(self.fields[name], rows)
 
-    def keys(self, place: Place, rows: NDArray[np.int64]) -> dict[str, NDArray[np.uint64]]:
+    def keys(self, place: Place, rows: I64) -> dict[str, U64]:
         """By rule, what is sent of the rows' blocking keys."""
         return {name: digest[rows] for name, digest in self.digests.items()}
 
@@ -90,7 +87,7 @@ class WholeFile:
         of_rule = f" for rule {part}" if part else ""
         return f"{self.verb} {name}{of_rule}" + (f", {number + 1} of {count}" if count > 1 else "")
 
-    def last(self, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
+    def last(self, rows: I64) -> Flags:
         """Rows that follow all others: Carole is to know which rows of a whole file are decoys, and link without."""
         return rows >= self.sent.n_records
 
@@ -100,7 +97,7 @@ class WholeFileOfValues(WholeFile):
 
     verb = "packed"
 
-    def signed(self, place: Place, name: str, rows: NDArray[np.int64]) -> FieldSignatures:
+    def signed(self, place: Place, name: str, rows: I64) -> FieldSignatures:
         field, column = self.specification.field(name), self.sent.columns[name]
         values, codes = distinct_values(column.set(column == "", None))
         packed, ranks = canonical(pack_values(values, field.bits, f"field {name}"))
@@ -110,7 +107,7 @@ class WholeFileOfValues(WholeFile):
 class RowsInBlocks(WholeFile):
     """Mode block_keyed: a set for each rule and interval of its blocks."""
 
-    def places(self, unit: Unit | None) -> dict[Place, NDArray[np.int64]]:
+    def places(self, unit: Unit | None) -> dict[Place, I64]:
         if self.shuffle is not None:
             return super().places(unit)
         count = None if unit is None else unit.intervals[0].of
@@ -121,7 +118,7 @@ class RowsInBlocks(WholeFile):
             if unit is None or interval in unit.intervals
         }
 
-    def signed(self, place: Place, name: str, rows: NDArray[np.int64]) -> FieldSignatures:
+    def signed(self, place: Place, name: str, rows: I64) -> FieldSignatures:
         specification, field = self.specification, self.fields[name]
         (rule,) = (rule for rule in specification.keyed_rules if rule.name == place[0])
         if name in rule.withheld:
@@ -130,22 +127,20 @@ class RowsInBlocks(WholeFile):
             return FieldSignatures.fixed(field.spec.bits, len(rows))
         return self.signer.sign(field, rows, self.digests[rule.name][rows], rule=rule.name)
 
-    def keys(self, place: Place, rows: NDArray[np.int64]) -> dict[str, NDArray[np.uint64]]:
+    def keys(self, place: Place, rows: I64) -> dict[str, U64]:
         return {name: self._block_or_tags(place[0], name, rows) for name in self.digests}
 
-    def _block_or_tags(self, rule: str, other: str, rows: NDArray[np.int64]) -> NDArray[np.uint64]:
+    def _block_or_tags(self, rule: str, other: str, rows: I64) -> U64:
         block = self.digests[rule][rows]
         if other == rule:
             return block
         return tags(block, self.digests[other][rows], self.signer.key(Purpose.TAG, other, rule), self.signer.suite)
 
-    def last(self, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
+    def last(self, rows: I64) -> Flags:
         return np.zeros(len(rows), dtype=np.bool_)
 
 
-def tags(
-    block: NDArray[np.uint64], other: NDArray[np.uint64], key: bytes, suite: Suite = Suite.DEFAULT
-) -> NDArray[np.uint64]:
+def tags(block: U64, other: U64, key: bytes, suite: Suite = Suite.DEFAULT) -> U64:
     """Tag of every row of a rule for another rule, from the digests of its block and of its key under the other rule.
 
     The first 8 bytes of AES-256 of both digests, little-endian, or of CMAC in the approved suite, under a key of 32

@@ -15,13 +15,14 @@ can be, and never twice in one.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gemel.common.keys.bulk import numbers
 from gemel.common.signatures.intervals import interval_of
 from gemel.common.signatures.layout import GROUPS, group_rows, sample_rows
+from gemel.custodian.arrays import I64, U64
 from gemel.custodian.encoding.columns import Drawing
 
 _PART_ROWS = 1 << 20
@@ -33,7 +34,7 @@ def value_key(name: str, drawing: Drawing) -> bytes:
     return drawing.key(f"values of {name}")
 
 
-def grouped(records: int, order: Callable[[int], NDArray[np.int64]]) -> NDArray[np.int64]:
+def grouped(records: int, order: Callable[[int], I64]) -> I64:
     """Records in each group, shape (GROUPS, group_rows(records)); what does not fill a group is left out of its round.
 
     `order` makes the records' order in each round, of which the groups are parts; rounds count from 0. It may leave out
@@ -46,7 +47,7 @@ def grouped(records: int, order: Callable[[int], NDArray[np.int64]]) -> NDArray[
     return np.concatenate(drawn)[:GROUPS]
 
 
-def drawn_groups(digests: NDArray[np.uint64], name: str, epoch: int, drawing: Drawing) -> NDArray[np.int64]:
+def drawn_groups(digests: U64, name: str, epoch: int, drawing: Drawing) -> I64:
     """Records in each group of a field's sample, all equally likely, by their values and not by their places.
 
     Each occurrence of a value has a number of its own in each round, and the records follow each other by these. The
@@ -55,11 +56,10 @@ def drawn_groups(digests: NDArray[np.uint64], name: str, epoch: int, drawing: Dr
     """
     occurrence: dict[int, int] = {}
 
-    def order(number: int) -> NDArray[np.int64]:
+    def order(number: int) -> I64:
         key = drawing.key(f"sample of {name}, round {number}")
-        rows, its = _first_drawn(
-            digests, sample_rows(len(digests)), lambda first, second: numbers(key, first, second, drawing.suite)
-        )
+        draw = partial(numbers, key, suite=drawing.suite)
+        rows, its = _first_drawn(digests, sample_rows(len(digests)), draw)
         occurrence.update(zip(rows.tolist(), its.tolist(), strict=True))
         return rows
 
@@ -71,9 +71,7 @@ def drawn_groups(digests: NDArray[np.uint64], name: str, epoch: int, drawing: Dr
     return rows
 
 
-def _first_drawn(
-    digests: NDArray[np.uint64], count: int, draw: Callable[[NDArray[np.uint64], NDArray[np.int64]], NDArray[np.uint64]]
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _first_drawn(digests: U64, count: int, draw: Callable[[U64, I64], U64]) -> tuple[I64, I64]:
     """The records with the least numbers drawn, ascending, and which occurrence of its value each is.
 
     Values are counted some at a time, by the first bits of their digests.
@@ -90,7 +88,7 @@ def _first_drawn(
     return kept[0], kept[1]
 
 
-def _occurrences(digests: NDArray[np.uint64]) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+def _occurrences(digests: U64) -> Iterator[tuple[I64, I64]]:
     """Some records and which occurrence of its value each is, from 0 in the order of the file; in the end all."""
     parts = 1 << max(0, -(-len(digests) // _PART_ROWS) - 1).bit_length()
     for part in range(parts):
@@ -114,9 +112,9 @@ def _occurrences(digests: NDArray[np.uint64]) -> Iterator[tuple[NDArray[np.int64
             known, counts = known[order][last], counts[order][last]
 
 
-def _rows_of_part(digests: NDArray[np.uint64], part: int, parts: int) -> Iterator[NDArray[np.int64]]:
+def _rows_of_part(digests: U64, part: int, parts: int) -> Iterator[I64]:
     """The records whose digests begin with the bits of a number, in their order, up to `4 * _PART_ROWS` at a time."""
-    held: list[NDArray[np.int64]] = []
+    held: list[I64] = []
     for begin in range(0, len(digests), _PART_ROWS):
         inside = interval_of(digests[begin : begin + _PART_ROWS], parts) == part
         held.append(begin + np.flatnonzero(inside))

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from dataclasses import field as dataclass_field
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gemel.common.parties import ComputeParty, Side
 from gemel.common.signatures.custodian_shares import ShareSecrets
@@ -15,6 +14,7 @@ from gemel.common.signatures.layout import Layout
 from gemel.common.signatures.party_sets import PartyContribution, SharedUpload, ShareHeader
 from gemel.common.signatures.signature_sets import SignatureSet
 from gemel.common.specification import Specification
+from gemel.custodian.arrays import I64
 from gemel.custodian.encoding.records import Encoded
 from gemel.custodian.encoding.shared_sets import SentSet, Sharing, sent_bytes
 
@@ -28,7 +28,7 @@ class SharedEncoded:
     """
 
     contributions: tuple[PartyContribution, PartyContribution, PartyContribution]
-    orders: Mapping[str, NDArray[np.int64]] = dataclass_field(repr=False)
+    orders: Mapping[str, I64] = dataclass_field(repr=False)
     unshared: tuple[SignatureSet, ...] = dataclass_field(repr=False)
 
 
@@ -37,7 +37,7 @@ def shared_in_memory(encoded: Encoded, spec: Specification, side: Side) -> Share
     about, fresh = SharedUpload(spec.project, side, "in one process"), ShareSecrets.fresh()
     sharing = Sharing(spec, about, fresh)
     sent: list[SentSet] = []
-    orders: dict[str, list[NDArray[np.int64]]] = {}
+    orders: dict[str, list[I64]] = {}
     for part in encoded.sets:
         before = sum(len(order) for order in orders.get(part.rule, ()))
         made, order = sharing.shared(part)

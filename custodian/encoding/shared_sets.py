@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from dataclasses import field as dataclass_field
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gemel.common.signatures.custodian_shares import ShareSecrets, leave_third_share
 from gemel.common.signatures.layout import CODES, KNOWN, SAMPLES, SEAL_BYTES, SetLayout
@@ -22,6 +21,7 @@ from gemel.common.signatures.party_sets import SharedUpload, check_shared_digest
 from gemel.common.signatures.payload import to_bytes
 from gemel.common.signatures.signature_sets import SignatureSet
 from gemel.common.specification import Specification
+from gemel.custodian.arrays import I64, U8, U64
 from gemel.custodian.encoding.expected_layout import shared_layout
 
 
@@ -30,8 +30,8 @@ class SharedSet:
     """A set as it is sent: the digests of its rows' blocks, and a sealed share."""
 
     layout: SetLayout
-    digests: NDArray[np.uint64] = dataclass_field(repr=False)
-    sealed: NDArray[np.uint8] = dataclass_field(repr=False)
+    digests: U64 = dataclass_field(repr=False)
+    sealed: U8 = dataclass_field(repr=False)
 
     def to_bytes(self) -> Iterator[memoryview]:
         """Its payload, as views."""
@@ -49,7 +49,7 @@ class Sharing:
         self._spec, self._about, self._secrets = spec, about, share_secrets
         self._number = 0
 
-    def shared(self, part: SignatureSet) -> tuple[SentSet, NDArray[np.int64]]:
+    def shared(self, part: SignatureSet) -> tuple[SentSet, I64]:
         """The next set as it is sent, its words shared and encrypted in place, and for each of its rows the row of the
         set given.
         """

@@ -8,19 +8,17 @@ key, so that the order reveals nothing of the order of values or rows.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from dataclasses import field as dataclass_field
 
 import numpy as np
-import polars as pl
-from numpy.typing import NDArray
 
 from gemel.common.errors import GemelError, parameter
 from gemel.common.keys.derivation import FieldKeys, Purpose, Seed, derive, derive_key
 from gemel.common.keys.noise import NoiseKey
 from gemel.common.signatures.signature_sets import MISSING, NO_KEY, FieldSignatures
 from gemel.common.specification import FieldSpec, Specification, encoding_digest
+from gemel.custodian.arrays import I32, I64, U64, Columns
 from gemel.custodian.cleaning.parts import salt_text, similar_values
 from gemel.custodian.encoding.blocking_keys import keyed_digests
 from gemel.custodian.encoding.columns import distinct_values
@@ -39,8 +37,8 @@ class PreparedField:
 
     spec: FieldSpec
     tokens: Tokens = dataclass_field(repr=False)
-    codes: NDArray[np.int32] = dataclass_field(repr=False)
-    salt: NDArray[np.uint64] | None = dataclass_field(repr=False)
+    codes: I32 = dataclass_field(repr=False)
+    salt: U64 | None = dataclass_field(repr=False)
 
 
 class Signer:
@@ -53,7 +51,7 @@ class Signer:
     def key(self, purpose: Purpose, domain: str = "", rule: str = "") -> bytes:
         return derive_key(self._seed, self._specification.project, purpose, self._digest, domain, rule, self._epoch)
 
-    def prepare(self, field: FieldSpec, columns: Mapping[str, pl.Series]) -> PreparedField:
+    def prepare(self, field: FieldSpec, columns: Columns) -> PreparedField:
         """Split a field's distinct values into tokens. A value that `only_similar` does not list is one whole token.
 
         `columns` are cleaned values, null where missing: the field's own, and its salt's. Errors are those of
@@ -73,9 +71,7 @@ class Signer:
         salt = None if text is None else keyed_digests(text, self.key(Purpose.SALT, field.key_domain), self.suite)
         return PreparedField(field, tokens.take(np.flatnonzero(some)), places[codes], salt)
 
-    def sign(
-        self, field: PreparedField, rows: NDArray[np.int64], block: NDArray[np.uint64] | None = None, *, rule: str = ""
-    ) -> FieldSignatures:
+    def sign(self, field: PreparedField, rows: I64, block: U64 | None = None, *, rule: str = "") -> FieldSignatures:
         """Sign one field of some rows, in the order in which they are sent; shape (n,).
 
         `block` is the digest of each row's block, shape (n,); by default rows have the context of their salt, or none.
@@ -105,7 +101,7 @@ class Signer:
         ranked = np.append(ranks, np.int32(MISSING))[places]
         return FieldSignatures(spec.bits, table, ranked[codes] if context is None else ranked)
 
-    def sign_groups(self, field: PreparedField, rows: NDArray[np.int64]) -> FieldSignatures:
+    def sign_groups(self, field: PreparedField, rows: I64) -> FieldSignatures:
         """Sign one field of samples, each group of rows, shape (n_groups, n), under keys of its own."""
         signed, places, before = [], [], 0
         for number, group in enumerate(rows):
@@ -123,7 +119,7 @@ class Signer:
         project, domain = self._specification.project, field.key_domain
         return derive(self._seed, project, purpose, self._digest, domain, rule, self._epoch, self.suite)
 
-    def _with_noise(self, signed: NDArray[np.uint64], field: FieldSpec) -> NDArray[np.uint64]:
+    def _with_noise(self, signed: U64, field: FieldSpec) -> U64:
         """A field's signatures with the custodian's noise, if any; the noise of each is independent of the others."""
         if not field.randomised_response:
             return signed
@@ -141,7 +137,7 @@ def unsigned(field: PreparedField, n_rows: int) -> FieldSignatures:
     return FieldSignatures(field.spec.bits, none, np.full(n_rows, MISSING, dtype=np.int32))
 
 
-def canonical(signed: NDArray[np.uint64]) -> tuple[NDArray[np.uint64], NDArray[np.int32]]:
+def canonical(signed: U64) -> tuple[U64, I32]:
     """Sort signatures, uint64 of shape (n, words), as byte strings and merge equal ones; also the place of each, int32.
 
     Values with the same tokens (``aaa`` and ``aaaa``) have the same signature, and noise can make others equal. The

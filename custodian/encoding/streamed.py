@@ -15,7 +15,6 @@ from typing import Generic, TypeVar
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from gemel.common.errors import parameter
 from gemel.common.keys.derivation import Purpose, Seed
@@ -25,6 +24,7 @@ from gemel.common.signatures.intervals import Interval, interval_of, intervals
 from gemel.common.signatures.layout import MAX_ROWS
 from gemel.common.signatures.signature_sets import NO_KEY, SignatureSet
 from gemel.common.specification import BlockingRule, Specification
+from gemel.custodian.arrays import I32, I64
 from gemel.custodian.encoding.blocking_keys import blocking_keys
 from gemel.custodian.encoding.decoys import invented_records
 from gemel.custodian.encoding.file_records import IDENTIFIER, MakeTable, TableRecords, WorkingTable
@@ -47,7 +47,7 @@ class Portion(Generic[S]):
     """
 
     sets: tuple[S, ...]
-    order: NDArray[np.int64] = dataclass_field(repr=False)
+    order: I64 = dataclass_field(repr=False)
     identifiers: Iterator[pl.Series] = dataclass_field(repr=False)
 
 
@@ -190,7 +190,7 @@ class _Streamed:
         finally:
             by_place.erase()
 
-    def _by_place(self, place: NDArray[np.int32], by_place: WorkingTable) -> Iterator[pl.Series]:
+    def _by_place(self, place: I32, by_place: WorkingTable) -> Iterator[pl.Series]:
         """The identifiers, each at its place; laid out in `by_place`."""
         before = 0
         for batch in self._records.batches([IDENTIFIER]):

@@ -10,20 +10,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.random import Generator
 from scipy.sparse import coo_matrix
 
 from gemel.common.signatures.category_tree import Partition, code_groups, ordered
+from gemel.custodian.arrays import F64, I64, Ints
 from gemel.custodian.leakage.recovery import UNKNOWN, Recovery, score
 
 
-def cooccurrence_alignment(
-    known: NDArray[np.int64],
-    codes: NDArray[np.integer],
-    n_values: int,
-    joint: NDArray[np.float64],
-    prior: NDArray[np.float64],
-) -> NDArray[np.int64]:
+def cooccurrence_alignment(known: I64, codes: Ints, n_values: int, joint: F64, prior: F64) -> I64:
     r"""Likeliest public value of each signature of a field, given another field's values in the same rows.
 
     `known`, shape (n_rows,), is the public value of the first field that each row is taken to have, ``UNKNOWN`` where
@@ -37,14 +32,12 @@ def cooccurrence_alignment(
     here = (known != UNKNOWN) & (codes >= 0)
     met = coo_matrix((np.ones(int(here.sum())), (codes[here], known[here])), shape=(n_values, len(joint))).tocsr()
     total = met @ np.log(np.maximum(joint, 1e-9))
-    guesses: NDArray[np.int64] = (total + np.log(prior)).argmax(axis=1).astype(np.int64)
+    guesses: I64 = (total + np.log(prior)).argmax(axis=1).astype(np.int64)
     guesses[np.diff(met.indptr) == 0] = UNKNOWN
     return guesses
 
 
-def conditional_shares(
-    first: NDArray[np.int64], second: NDArray[np.int64], n_first: int, n_second: int
-) -> NDArray[np.float64]:
+def conditional_shares(first: I64, second: I64, n_first: int, n_second: int) -> F64:
     """Share of each first value among the people with a second one: shape (n_first, n_second), columns sum to 1.
 
     `first` and `second` are people's values, shape (n_people,), or ``UNKNOWN``. Each share is drawn towards that among
@@ -53,7 +46,7 @@ def conditional_shares(
     here = (first != UNKNOWN) & (second != UNKNOWN)
     counts = coo_matrix((np.ones(int(here.sum())), (first[here], second[here])), shape=(n_first, n_second)).toarray()
     overall = (counts.sum(axis=1) + 1.0) / (counts.sum() + n_first)
-    shares: NDArray[np.float64] = (counts + overall[:, None]) / (counts.sum(axis=0) + 1.0)
+    shares: F64 = (counts + overall[:, None]) / (counts.sum(axis=0) + 1.0)
     return shares
 
 
@@ -71,26 +64,26 @@ class ReadField:
     """
 
     name: str
-    codes: NDArray[np.integer]
-    truth: NDArray[np.int64]
-    guesses: NDArray[np.int64]
-    shares: NDArray[np.float64]
+    codes: Ints
+    truth: I64
+    guesses: I64
+    shares: F64
 
     @property
-    def counts(self) -> NDArray[np.int64]:
+    def counts(self) -> I64:
         return np.bincount(self.codes[self.codes >= 0], minlength=len(self.truth)).astype(np.int64)
 
     @property
     def recovered(self) -> float:
         return score("", self.name, self.guesses, self.truth, self.counts, 0).records
 
-    def by_row(self, values: NDArray[np.int64]) -> NDArray[np.int64]:
+    def by_row(self, values: I64) -> I64:
         """A public value of each row, of those considered."""
         held = np.append(values, UNKNOWN)[self.codes]
         return np.where(held < MAXIMUM, held, UNKNOWN)
 
 
-def by_cooccurrence(target: ReadField, read: Sequence[ReadField], rng: np.random.Generator) -> Recovery | None:
+def by_cooccurrence(target: ReadField, read: Sequence[ReadField], rng: Generator) -> Recovery | None:
     """Attack a field by means of the best read of the others; None where no other is read at all."""
     others = [field for field in read if field.name != target.name and (field.guesses != UNKNOWN).any()]
     if not others or not len(target.truth):
@@ -113,7 +106,7 @@ def by_cooccurrence(target: ReadField, read: Sequence[ReadField], rng: np.random
 # file join rows of different rules; the more categories, the more rows have a combination of their own.
 
 
-def unique_rows(codes: NDArray[np.int64]) -> float:
+def unique_rows(codes: I64) -> float:
     """Share of the rows, of shape (n_rows, n_variables), whose combination of codes no other row has."""
     if not len(codes):
         return 0.0
@@ -121,9 +114,7 @@ def unique_rows(codes: NDArray[np.int64]) -> float:
     return float((counts == 1).sum() / len(codes))
 
 
-def margin_alignment(
-    codes: NDArray[np.int64], n_categories: int, margin: NDArray[np.float64], partitions: Sequence[Partition] = ()
-) -> NDArray[np.int64]:
+def margin_alignment(codes: I64, n_categories: int, margin: F64, partitions: Sequence[Partition] = ()) -> I64:
     """Public category taken for each code by the rank of its count, shape (n_categories,).
 
     Where the variable may be coarsened, `partitions` are the groups by which the codes are ordered (`category_tree`):
@@ -136,13 +127,7 @@ def margin_alignment(
     return guesses
 
 
-def code_recovery(
-    name: str,
-    codes: NDArray[np.integer],
-    labels: NDArray[np.int64],
-    margin: NDArray[np.float64],
-    partitions: Sequence[Partition] = (),
-) -> Recovery:
+def code_recovery(name: str, codes: Ints, labels: I64, margin: F64, partitions: Sequence[Partition] = ()) -> Recovery:
     """What the public margin of a variable discloses of its codes.
 
     `codes`, shape (n_rows,): as sent, -1 where missing; `labels`, shape (n_categories,): the category that each truly

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import gammaln
 
+from gemel.custodian.arrays import F32, F64, I64
 from gemel.custodian.leakage.block_view import BlockView
 from gemel.custodian.leakage.recovery import UNKNOWN
 from gemel.custodian.leakage.similarity_graph import SLACK, mean_field
@@ -27,7 +27,7 @@ _SIZES = 16
 _CELLS = 1 << 19  # of single precision: they stay in the cache
 
 
-def block_likelihood(blocks: BlockView, public: PublicValues, chosen: NDArray[np.int64]) -> NDArray[np.int64]:
+def block_likelihood(blocks: BlockView, public: PublicValues, chosen: I64) -> I64:
     """Likeliest public value of each signature of the chosen blocks, each block by itself; ``UNKNOWN`` outside them.
 
     Of the public values the commonest `POOL` are considered, or three times a block's values; int64, shape (n_values,).
@@ -53,21 +53,21 @@ def block_likelihood(blocks: BlockView, public: PublicValues, chosen: NDArray[np
     return guesses
 
 
-def _by_number(members: list[NDArray[np.int64]], chosen: NDArray[np.int64]) -> Iterator[tuple[int, NDArray[np.int64]]]:
+def _by_number(members: list[I64], chosen: I64) -> Iterator[tuple[int, I64]]:
     """The chosen blocks by the number of their signatures, without those that have none."""
     numbers = np.array([len(members[block]) for block in chosen], dtype=np.int64)
     for number in np.unique(numbers[numbers > 0]).tolist():
         yield number, chosen[numbers == number]
 
 
-def _chunks(blocks: NDArray[np.int64], cells: int) -> Iterator[NDArray[np.int64]]:
+def _chunks(blocks: I64, cells: int) -> Iterator[I64]:
     """Some blocks at a time, as many as stay in the cache when each has so many cells."""
     at_once = max(1, _CELLS // cells)
     for start in range(0, len(blocks), at_once):
         yield blocks[start : start + at_once]
 
 
-def count_likelihood(counts: NDArray[np.int64], expected: NDArray[np.float64]) -> NDArray[np.float32]:
+def count_likelihood(counts: I64, expected: F64) -> F32:
     r"""Poisson log-likelihood :math:`c \log\lambda - \lambda` of counts, up to a constant of each count.
 
     Of counts (n_blocks, n_values) and expected ones (n_blocks, n_names): shape (n_blocks, n_values, n_names).
@@ -84,9 +84,7 @@ class KeyLikelihood:
     which Carole knows; default: as many as the attacked blocks have rows.
     """
 
-    def __init__(
-        self, public: PublicValues, key_of: NDArray[np.int64], others: NDArray[np.float64], n_records: int | None = None
-    ) -> None:
+    def __init__(self, public: PublicValues, key_of: I64, others: F64, n_records: int | None = None) -> None:
         self._public = public
         self._n_records = n_records
         self._share = np.bincount(key_of, weights=public.shares)
@@ -94,9 +92,9 @@ class KeyLikelihood:
         self._names = [names[:POOL] for names in by_key]  # the commonest of each key
         self._all, self._key_of = np.concatenate(self._names), key_of
         self._others = others
-        self._plain: dict[int, NDArray[np.float32]] = {}
+        self._plain: dict[int, F32] = {}
 
-    def __call__(self, blocks: BlockView, public: PublicValues, chosen: NDArray[np.int64]) -> NDArray[np.int64]:
+    def __call__(self, blocks: BlockView, public: PublicValues, chosen: I64) -> I64:
         """Likeliest public values of the signatures of some blocks.
 
         The likelihood of a key is that of the block's size, Poisson about its expected one for each of the other parts,
@@ -137,7 +135,7 @@ class KeyLikelihood:
                     guesses[values[better]] = names[held[better]]
         return guesses
 
-    def by_sizes(self, blocks: BlockView, public: PublicValues, chosen: NDArray[np.int64]) -> NDArray[np.int64]:
+    def by_sizes(self, blocks: BlockView, public: PublicValues, chosen: I64) -> I64:
         """The same by the sizes of blocks alone, all that mode shared shows: one value for all rows of a block."""
         guesses = np.full(blocks.view.n_values, UNKNOWN, dtype=np.int64)
         members, known = blocks.members(), dict[bytes, int]()
@@ -147,7 +145,7 @@ class KeyLikelihood:
             guesses[members[block]] = known[seen]
         return guesses
 
-    def _size_fits(self, blocks: BlockView, chosen: NDArray[np.int64]) -> dict[int, NDArray[np.float64]]:
+    def _size_fits(self, blocks: BlockView, chosen: I64) -> dict[int, F64]:
         """Of each chosen block the log-likelihood of each key by its size."""
         minimum = blocks.sizes if blocks.minimum is None else blocks.minimum
         n_records = (blocks.sizes + minimum).sum() / 2 if self._n_records is None else self._n_records
@@ -156,18 +154,18 @@ class KeyLikelihood:
         fits = {(low, high): _size_likelihood(low, high, rate) for low, high in np.unique(ranges, axis=0).tolist()}
         return dict(zip(chosen.tolist(), (fits[low, high] for low, high in ranges.tolist()), strict=True))
 
-    def _one_value(self, size_fit: NDArray[np.float64], count: int) -> int:
+    def _one_value(self, size_fit: F64, count: int) -> int:
         names = self._all
         within = self._public.shares[names] / self._share[self._key_of[names]]
         return int(names[(size_fit[self._key_of[names]] + count * np.log(within)).argmax()])
 
-    def _plain_of(self, key: int) -> NDArray[np.float32]:
+    def _plain_of(self, key: int) -> F32:
         if key not in self._plain:
             self._plain[key] = self._public.similarity(self._names[key], self._names[key])
         return self._plain[key]
 
 
-def _size_likelihood(minimum: int, maximum: int, rate: NDArray[np.float64]) -> NDArray[np.float64]:
+def _size_likelihood(minimum: int, maximum: int, rate: F64) -> F64:
     """Log-likelihood of each key, up to a constant, for a block of `minimum` to `maximum` records; rate of shape
     (n_keys, n_others). Of many possible sizes some are looked at."""
     logarithm = np.log(np.maximum(rate, 1e-300))

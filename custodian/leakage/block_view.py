@@ -10,10 +10,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.random import Generator
 
 from gemel.common.signatures.layout import WORD_BITS
 from gemel.common.signatures.signature_sets import FieldSignatures, SignatureSet
+from gemel.custodian.arrays import F64, I64, U64
 from gemel.custodian.drawn_records import size_class_of
 from gemel.custodian.leakage.recovery import Recovery, score
 from gemel.custodian.leakage.view import FieldView, PublicValues
@@ -29,12 +30,12 @@ class BlockView:
     """
 
     view: FieldView
-    block: NDArray[np.int64]
-    sizes: NDArray[np.int64]
-    minimum: NDArray[np.int64] | None = None
+    block: I64
+    sizes: I64
+    minimum: I64 | None = None
 
     @classmethod
-    def of(cls, field: FieldSignatures, digests: NDArray[np.uint64], randomised_response: float = 0.0) -> BlockView:
+    def of(cls, field: FieldSignatures, digests: U64, randomised_response: float = 0.0) -> BlockView:
         """The view of one field of a rule's set, whose rows have these block digests."""
         view = FieldView.of(field, randomised_response)
         _, places, sizes = np.unique(digests, return_inverse=True, return_counts=True)
@@ -43,7 +44,7 @@ class BlockView:
         block[field.codes[here]] = places[here]
         return cls(view, block, sizes.astype(np.int64))
 
-    def members(self) -> list[NDArray[np.int64]]:
+    def members(self) -> list[I64]:
         order = np.argsort(self.block, kind="stable")
         ends = np.searchsorted(self.block[order], np.arange(1, len(self.sizes)))
         return np.split(order, ends)
@@ -68,7 +69,7 @@ def known_by_block(part: SignatureSet) -> SignatureSet:
     return replace(part, fields=fields)
 
 
-BlockAttack = Callable[[BlockView, PublicValues, NDArray[np.int64]], NDArray[np.int64]]
+BlockAttack = Callable[[BlockView, PublicValues, I64], I64]
 """Given a view, public values and the blocks to attack: a public value per signature, ``UNKNOWN`` elsewhere."""
 
 
@@ -88,11 +89,11 @@ def attack_by_size(
     attack: BlockAttack,
     blocks: BlockView,
     public: PublicValues,
-    truth: NDArray[np.int64],
-    rng: np.random.Generator,
+    truth: I64,
+    rng: Generator,
     per_class: int = 300,
     weights: Mapping[int, float] | None = None,
-    records: NDArray[np.int64] | None = None,
+    records: I64 | None = None,
     spread: int = 0,
     min_blocks: int = 1,
 ) -> tuple[Recovery, list[SizeClass]]:
@@ -133,7 +134,7 @@ def attack_by_size(
     return _weighted(name, field, [part.recovery for part in classes]), classes
 
 
-def _ratio_error(gained: NDArray[np.float64], records: NDArray[np.float64], n_blocks: int) -> float:
+def _ratio_error(gained: F64, records: F64, n_blocks: int) -> float:
     """Standard error of the gain per record, estimated from some of `n_blocks` blocks drawn without replacement."""
     n = len(records)
     if n < 2 or n == n_blocks or not records.any():

@@ -17,8 +17,8 @@ from dataclasses import dataclass
 
 import numba
 import numpy as np
-from numpy.typing import NDArray
 
+from gemel.custodian.arrays import F32, F64, I32, I64, U8
 from gemel.custodian.leakage.pairs import ABSENT, ABSENT_BIN, BINS, EQUAL, EQUAL_BIN, Fingerprints
 
 UNLIKE = -12.0
@@ -39,22 +39,16 @@ class FingerprintModel:
     is so.
     """
 
-    bits: NDArray[np.float64]
-    scale: NDArray[np.float64]
-    half: NDArray[np.float64]
-    level: NDArray[np.float64]
-    background: NDArray[np.float64]
-    patterns: NDArray[np.int64]
-    shares: NDArray[np.float64]
+    bits: F64
+    scale: F64
+    half: F64
+    level: F64
+    background: F64
+    patterns: I64
+    shares: F64
 
     @classmethod
-    def of(
-        cls,
-        bits: NDArray[np.float64],
-        randomised_response: NDArray[np.float64],
-        clear: Fingerprints,
-        seen: Fingerprints,
-    ) -> FingerprintModel:
+    def of(cls, bits: F64, randomised_response: F64, clear: Fingerprints, seen: Fingerprints) -> FingerprintModel:
         """The model of fields with these bits and this noise, both public, shape (n_fields,).
 
         `clear` are pairs of people of such blocks, from whom the attacker knows how similar people are; `seen` the
@@ -78,7 +72,7 @@ class FingerprintModel:
         patterns, counts = np.unique(both, return_counts=True)
         return cls(bits, scale, half, level, np.stack(density), patterns, np.log(counts / max(1, len(both))))
 
-    def evidence(self, seen: Fingerprints) -> NDArray[np.float32]:
+    def evidence(self, seen: Fingerprints) -> F32:
         """The evidence of encoded pairs for every similarity in clear that each field may have, in nats.
 
         float32, shape (n_pairs, n_fields, BINS + 3), by class of similarity (`Fingerprints.binned`), the pair's
@@ -101,7 +95,7 @@ class FingerprintModel:
         found[:, 0] += self.surprise(seen)[:, None].astype(np.float32)
         return found
 
-    def surprise(self, seen: Fingerprints) -> NDArray[np.float64]:
+    def surprise(self, seen: Fingerprints) -> F64:
         """Minus the log probability of each encoded pair's fingerprint among all pairs, shape (n_pairs,)."""
         place = np.searchsorted(self.patterns, pattern_of(seen.similar))
         total = -self.shares[place]
@@ -114,14 +108,14 @@ class FingerprintModel:
         return total
 
 
-def _times(seen: Fingerprints, field: int) -> NDArray[np.float32]:
+def _times(seen: Fingerprints, field: int) -> F32:
     return np.ones(len(seen.one), dtype=np.float32) if seen.times is None else seen.times[:, field]
 
 
-def pattern_of(similar: NDArray[np.float32]) -> NDArray[np.int64]:
+def pattern_of(similar: F32) -> I64:
     """Which fields of each pair are equal, and which missing, as a number in base 3; shape (n_pairs,)."""
     digit = np.where(similar == ABSENT, 2, np.where(similar == EQUAL, 1, 0)).astype(np.int64)
-    powers: NDArray[np.int64] = 3 ** np.arange(similar.shape[1], dtype=np.int64)
+    powers: I64 = 3 ** np.arange(similar.shape[1], dtype=np.int64)
     return digit @ powers
 
 
@@ -142,8 +136,8 @@ class PairLookup:
     O(n_pairs log n_pairs) for every field; a copy of the pairs for each.
     """
 
-    def __init__(self, clear: Fingerprints, theirs: NDArray[np.int64], model: FingerprintModel) -> None:
-        self._model = model
+    def __init__(self, clear: Fingerprints, theirs: I64, model: FingerprintModel) -> None:
+        self.model = model
         order = np.argsort(clear.similar, axis=0, kind="stable").T
         self._ranked = np.sort(clear.similar, axis=0).T.copy()
         self._binned = clear.binned()[order]
@@ -151,7 +145,7 @@ class PairLookup:
         self._theirs = theirs
         self._n_blocks = 1 + int(theirs.max(initial=-1))
 
-    def _windows(self, seen: Fingerprints) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    def _windows(self, seen: Fingerprints) -> tuple[I64, I64, I64]:
         """For each encoded pair the field where the fewest pairs in clear are near, and their places in its order.
 
         Three arrays of int64, shape (n_seen,): the field, and places `first` to `last` - 1.
@@ -161,20 +155,18 @@ class PairLookup:
         first, last = np.zeros(n_seen, dtype=np.int64), np.full(n_seen, np.iinfo(np.int64).max)
         for each in range(n_fields):
             q = seen.similar[:, each].astype(np.float64)
-            apart = _DEVIATIONS / np.sqrt(self._model.bits[each]) / self._model.scale[each]
+            apart = _DEVIATIONS / np.sqrt(self.model.bits[each]) / self.model.scale[each]
             low = np.where(q == ABSENT, ABSENT, np.maximum(q - apart, -1.0))
             high = np.where(q == ABSENT, ABSENT, np.minimum(q + apart, np.nextafter(EQUAL, np.float32(0))))
             equal = q == EQUAL
-            low[equal], high[equal] = 2.0 * np.exp(_UNLIKELY / self._model.bits[each]) - 1.0, EQUAL
+            low[equal], high[equal] = 2.0 * np.exp(_UNLIKELY / self.model.bits[each]) - 1.0, EQUAL
             start = np.searchsorted(self._ranked[each], low.astype(np.float32), side="left")
             stop = np.searchsorted(self._ranked[each], high.astype(np.float32), side="right")
             fewer = stop - start < last - first
             field[fewer], first[fewer], last[fewer] = each, start[fewer], stop[fewer]
         return field, first, last
 
-    def candidates(
-        self, seen: Fingerprints, evidence: NDArray[np.float32], visits: int, maximum: int
-    ) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.int64]]:
+    def candidates(self, seen: Fingerprints, evidence: F32, visits: int, maximum: int) -> tuple[I64, F64, I64]:
         """The blocks in clear with the best stars for one encoded block.
 
         `seen`, `evidence`: the block's pairs, of rows from 0, and `FingerprintModel.evidence` of them; `visits`: pairs
@@ -205,18 +197,18 @@ class PairLookup:
 
 @numba.njit(cache=True, nogil=True)
 def _stars(
-    looked_up: NDArray[np.int64],
-    one: NDArray[np.int64],
-    other: NDArray[np.int64],
-    evidence: NDArray[np.float32],
-    rest: NDArray[np.float32],
-    field: NDArray[np.int64],
-    first: NDArray[np.int64],
-    last: NDArray[np.int64],
-    binned: NDArray[np.uint8],
-    people: NDArray[np.int32],
-    star: NDArray[np.float32],
-) -> NDArray[np.float32]:
+    looked_up: I64,
+    one: I64,
+    other: I64,
+    evidence: F32,
+    rest: F32,
+    field: I64,
+    first: I64,
+    last: I64,
+    binned: U8,
+    people: I32,
+    star: F32,
+) -> F32:
     """Add up, in `star`, by row and person the best evidence of each pair; the best of each person's."""
     n_people, n_fields = star.shape[1], evidence.shape[1]
     best = np.zeros(n_people, dtype=np.float32)

@@ -14,12 +14,13 @@ from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
+from numpy.random import Generator
 from scipy.sparse import coo_matrix
 from scipy.sparse.csgraph import connected_components
 
 from gemel.common.signatures.signature_sets import MISSING, NO_KEY, SignatureSet
 from gemel.common.specification import FieldSpec, Specification
+from gemel.custodian.arrays import F32, I64, Flags
 from gemel.custodian.leakage.block_model import block_likelihood
 from gemel.custodian.leakage.block_view import BlockView, attack_by_size
 from gemel.custodian.leakage.recovery import UNKNOWN, Recovery, score
@@ -45,15 +46,15 @@ class Classes:
     shape (n_classes,), the rows of each class under the rule that shows most of them.
     """
 
-    of: list[NDArray[np.int64]]
-    counts: NDArray[np.int64]
+    of: list[I64]
+    counts: I64
 
 
-Joins = NDArray[np.int64]
+Joins = I64
 """Shape (n, 2): pairs of signatures of equal value, numbered through all sets."""
 
 
-def offsets(sets: Sequence[SignatureSet], field: str) -> NDArray[np.int64]:
+def offsets(sets: Sequence[SignatureSet], field: str) -> I64:
     """Number of the first signature of each set when those of all sets are numbered in order."""
     sizes = [part.fields[field].n_distinct for part in sets]
     return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
@@ -75,7 +76,7 @@ def value_classes(sets: Sequence[SignatureSet], field: str, joins: Joins) -> Cla
 
 def chained_alignment(
     sets: Sequence[SignatureSet], field: str, classes: Classes, public: PublicValues, n_records: int
-) -> NDArray[np.int64]:
+) -> I64:
     """Public value of each class, from its count and from its similarities to the classes it meets in blocks.
 
     `n_records` tells how often a public value is expected; int64, shape (n_classes,), ``UNKNOWN`` outside the `CLASSES`
@@ -116,9 +117,7 @@ def chained_alignment(
     return guesses
 
 
-def _met(
-    sets: Sequence[SignatureSet], field: str, classes: Classes, chosen: NDArray[np.int64]
-) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+def _met(sets: Sequence[SignatureSet], field: str, classes: Classes, chosen: I64) -> tuple[F32, F32]:
     """Mean similarity of every two chosen classes over the blocks where both are, and how many those are."""
     place = np.full(len(classes.counts), -1, dtype=np.int64)
     place[chosen] = np.arange(len(chosen))
@@ -145,7 +144,7 @@ def _met(
 BLOCK_VALUES = 200
 """Values up to which a salt is attacked like a block."""
 MAX_VALUES = 1500
-"""Values of a salt attacked otherwise, the commonest."""
+"""Values of a salt attacked otherwise, and of a field in open mode, the commonest."""
 SALTS = 4
 """Salts of every size attacked at least: of a large one an attack reads nearly all or nearly nothing."""
 COMPANY = 6
@@ -154,7 +153,7 @@ _TOO_LARGE = 3.0
 _SALTS = "salts"
 
 
-def salt_by_salt(salts: BlockView, public: PublicValues, chosen: NDArray[np.int64]) -> NDArray[np.int64]:
+def salt_by_salt(salts: BlockView, public: PublicValues, chosen: I64) -> I64:
     """Public value of each signature of the chosen salts, each salt by itself; ``UNKNOWN`` elsewhere."""
     members = salts.members()
     small = np.array([len(members[salt]) <= BLOCK_VALUES for salt in chosen], dtype=bool)
@@ -166,7 +165,7 @@ def salt_by_salt(salts: BlockView, public: PublicValues, chosen: NDArray[np.int6
     return guesses
 
 
-def listed_alone(view: FieldView, public: PublicValues, listed: NDArray[np.bool_], maximum: int) -> NDArray[np.int64]:
+def listed_alone(view: FieldView, public: PublicValues, listed: Flags, maximum: int) -> I64:
     """Public value of each signature of a listed value, shape (n_values,); the others are left aside, ``UNKNOWN``."""
     guesses = np.full(view.n_values, UNKNOWN, dtype=np.int64)
     names, here = public.listed, np.flatnonzero(listed)
@@ -182,13 +181,7 @@ def listed_alone(view: FieldView, public: PublicValues, listed: NDArray[np.bool_
 
 
 def salts_attacked(
-    part: SignatureSet,
-    field: FieldSpec,
-    salt: pl.Series,
-    public: PublicValues,
-    truth: NDArray[np.int64],
-    rng: np.random.Generator,
-    spread: int,
+    part: SignatureSet, field: FieldSpec, salt: pl.Series, public: PublicValues, truth: I64, rng: Generator, spread: int
 ) -> Iterator[Recovery]:
     """What is recovered of a salted field, each salt by itself and its salts joined.
 
@@ -211,7 +204,7 @@ def without_undone_salts(spec: Specification) -> Specification | None:
     return spec.model_copy(update={"fields": fields})
 
 
-def joins_across(part: SignatureSet, field: str, salt: NDArray[np.int64]) -> tuple[Joins, NDArray[np.int64]]:
+def joins_across(part: SignatureSet, field: str, salt: I64) -> tuple[Joins, I64]:
     """Signatures of a field in different salts whose rows share another signature or a blocking key of `COMPANY` rows
     at most.
 
@@ -234,7 +227,7 @@ def joins_across(part: SignatureSet, field: str, salt: NDArray[np.int64]) -> tup
     return pairs, support
 
 
-def salts_joined(part: SignatureSet, field: str, salt: NDArray[np.int64], public: PublicValues) -> NDArray[np.int64]:
+def salts_joined(part: SignatureSet, field: str, salt: I64, public: PublicValues) -> I64:
     """Public value of each signature of a salted field, classes of equal values chained across salts.
 
     A wrong join makes one class of two. Joins that few pairs of rows speak for are dropped until no class has far more
@@ -252,7 +245,7 @@ def salts_joined(part: SignatureSet, field: str, salt: NDArray[np.int64], public
     return chained_alignment((alone,), field, classes, public, rows)[classes.of[0]]
 
 
-def _shared(part: SignatureSet, field: str) -> Iterator[NDArray[np.int64]]:
+def _shared(part: SignatureSet, field: str) -> Iterator[I64]:
     """What rows may have in common besides a field: a number from 0 for each, ``MISSING`` where there is none."""
     for name, other in part.fields.items():
         if name != field:

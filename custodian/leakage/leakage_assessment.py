@@ -12,13 +12,12 @@ clear, or a share of them. So are the salts of a salted field, unless a blocking
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from types import MappingProxyType
 
 import numpy as np
-import polars as pl
-from numpy.typing import NDArray
+from numpy.random import Generator
 from threadpoolctl import threadpool_limits
 
 from gemel.common.documents.result_warning import ResultWarning, result_warning
@@ -26,6 +25,7 @@ from gemel.common.keys.noise import AssessmentKeys
 from gemel.common.signatures.layout import GROUP_ROWS, GROUPS
 from gemel.common.signatures.signature_sets import FieldSignatures
 from gemel.common.specification import Specification
+from gemel.custodian.arrays import I64, Columns
 from gemel.custodian.drawn_records import DrawnRecords
 from gemel.custodian.encoding.columns import file_order
 from gemel.custodian.encoding.file_records import HeldRecords
@@ -65,11 +65,8 @@ def groups_view(field: FieldSignatures, groups: int, randomised_response: float 
 
 
 def group_alignment(
-    groups: BlockView,
-    public: PublicValues,
-    chosen: NDArray[np.int64],
-    attempts: tuple[tuple[int, float, float], ...] = ATTEMPTS,
-) -> NDArray[np.int64]:
+    groups: BlockView, public: PublicValues, chosen: I64, attempts: tuple[tuple[int, float, float], ...] = ATTEMPTS
+) -> I64:
     """Likeliest public value of each signature of the chosen groups of a field's sample, each group by itself.
 
     int64, shape (n_values,), ``UNKNOWN`` outside them. A second or two for a group of 30 and 2,000 public values on one
@@ -109,11 +106,7 @@ _COMMONEST = 400
 
 
 def in_samples(
-    columns: Mapping[str, pl.Series],
-    spec: Specification,
-    keys: AssessmentKeys,
-    rng: np.random.Generator,
-    drawn: DrawnRecords | None = None,
+    columns: Columns, spec: Specification, keys: AssessmentKeys, rng: Generator, drawn: DrawnRecords | None = None
 ) -> Iterator[Finding]:
     """Findings in the samples of mode block_keyed, but of fields of fewer than `MIN_VALUES` values.
 
@@ -150,9 +143,9 @@ _REGISTERS = {REGISTER: "a register with a share of these people", EVERYBODY: "a
 
 
 def assess(
-    columns: Mapping[str, pl.Series],
+    columns: Columns,
     spec: Specification,
-    variables: Mapping[str, pl.Series] = MappingProxyType({}),
+    variables: Columns = MappingProxyType({}),
     keys: AssessmentKeys = FIXED,
     drawn: DrawnRecords | None = None,
 ) -> LeakageReport:
@@ -205,13 +198,11 @@ def _unlimited(recognised: Sequence[Finding], limits: tuple[float | None, float 
         theirs = [finding for finding in recognised if finding.attacker == attacker]
         worst = max(theirs, key=lambda finding: finding.recovered, default=None)
         if limit is None and worst is not None and worst.recovered > REPORTED:
-            where = f"{worst.attack}, rule {worst.rule}"
-            yield result_warning(
-                "register_recognises", register=_REGISTERS[attacker], share=worst.recovered, where=where
-            )
+            register, where = _REGISTERS[attacker], f"{worst.attack}, rule {worst.rule}"
+            yield result_warning("register_recognises", register=register, share=worst.recovered, where=where)
 
 
-def _own_combinations(spec: Specification, variables: Mapping[str, pl.Series]) -> Iterator[ResultWarning]:
+def _own_combinations(spec: Specification, variables: Columns) -> Iterator[ResultWarning]:
     if not variables:
         return
     codes = np.stack([places.fill_null(-1).to_numpy() for places in variables.values()], axis=1).astype(np.int64)

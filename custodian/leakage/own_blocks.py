@@ -7,12 +7,14 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import polars as pl
+from numpy.random import Generator
 from numpy.typing import NDArray
 
 from gemel.common.errors import GemelError
 from gemel.common.keys.noise import AssessmentKeys, NoiseKey
 from gemel.common.signatures.signature_sets import SignatureSet
 from gemel.common.specification import BlockingRule, FieldSpec, Specification
+from gemel.custodian.arrays import F64, I64, Columns, Flags
 from gemel.custodian.drawn_records import DrawnRecords, size_class_of
 from gemel.custodian.encoding.blocking_keys import key_text
 from gemel.custodian.encoding.columns import file_order
@@ -46,12 +48,7 @@ _NO_COUNTS = np.empty(0, dtype=np.int64)
 
 
 def by_register(
-    whole: RuleRows,
-    spec: Specification,
-    part: SignatureSet,
-    order: NDArray[np.int64],
-    blocks: _Blocks,
-    rng: np.random.Generator,
+    whole: RuleRows, spec: Specification, part: SignatureSet, order: I64, blocks: _Blocks, rng: Generator
 ) -> Iterator[Finding]:
     """Findings of one rule, in under a second; `order` is which of the rows of `whole` each is, shape (n_sent,)."""
     rows = whole.rows[part.rule]
@@ -94,36 +91,23 @@ def by_register(
         yield Finding("", part.rule, attack, found.of_known, 0.0, 1.0, attacker, found.error, found.precision)
 
 
-def _renumbered(block: NDArray[np.int64]) -> NDArray[np.int64]:
+def _renumbered(block: I64) -> I64:
     """Numbers from 0 for the blocks there are, in their order; ``UNKNOWN`` stays."""
     kinds, found = np.unique(block, return_inverse=True)
     return found.astype(np.int64) - int(kinds[0] == UNKNOWN)
 
 
-def _weights(
-    block: NDArray[np.int64],
-    order: NDArray[np.int64],
-    drawn: NDArray[np.bool_],
-    records: NDArray[np.int64],
-    sizes: NDArray[np.int64],
-    rows_of_size: NDArray[np.float64] | None,
-) -> NDArray[np.float64]:
+def _weights(block: I64, order: I64, drawn: Flags, records: I64, sizes: I64, rows_of_size: F64 | None) -> F64:
     """Records of the file that each drawn row stands for: all in blocks of its size class; shape (n_sent,)."""
     size_class = size_class_of(sizes)
-    there: NDArray[np.float64] = np.bincount(size_class[block[records]], minlength=size_class.max() + 1).astype(float)
+    there: F64 = np.bincount(size_class[block[records]], minlength=size_class.max() + 1).astype(float)
     if rows_of_size is not None:
         there = rows_of_size[: len(there)]
     taken = np.bincount(size_class[block[order[drawn]]], minlength=size_class.max() + 1)
     return np.where(drawn, (there / np.maximum(1, taken))[size_class[block[order]]], 0.0)
 
 
-def _of_every_size(
-    blocks: NDArray[np.int64],
-    sizes: NDArray[np.int64],
-    rows: NDArray[np.generic],
-    each: float,
-    rng: np.random.Generator,
-) -> NDArray[np.int64]:
+def _of_every_size(blocks: I64, sizes: I64, rows: NDArray[np.generic], each: float, rng: Generator) -> I64:
     """Blocks drawn from those given: of each class of `sizes` as many as have so many `rows`."""
     classes = size_class_of(sizes[blocks])
     chosen = []
@@ -133,13 +117,7 @@ def _of_every_size(
     return np.concatenate(chosen)
 
 
-def _people(
-    block: NDArray[np.int64],
-    attacked: NDArray[np.int64],
-    records: NDArray[np.int64],
-    n_blocks: int,
-    rng: np.random.Generator,
-) -> NDArray[np.int64]:
+def _people(block: I64, attacked: I64, records: I64, n_blocks: int, rng: Generator) -> I64:
     """Records of the fullest register, in an order that says nothing: whole blocks, those attacked among them."""
     its = np.zeros(n_blocks, dtype=bool)
     its[block[attacked]] = True
@@ -160,15 +138,15 @@ class _Blocks:
     """
 
     text: pl.Series
-    attacked: NDArray[np.int64]
+    attacked: I64
     weights: Mapping[int, float]
     n_blocked: int
     own_size: float
-    rows_of_size: NDArray[np.float64] | None = None
+    rows_of_size: F64 | None = None
 
 
 def _of_file(
-    columns: Mapping[str, pl.Series], spec: Specification, noise: NoiseKey, rng: np.random.Generator
+    columns: Columns, spec: Specification, noise: NoiseKey, rng: Generator
 ) -> tuple[RuleRows, dict[str, _Blocks]]:
     whole, blocks = rows_of_rules(columns, spec, noise), {}
     for rule in spec.keyed_rules:
@@ -194,10 +172,10 @@ def _of_drawn(drawn: DrawnRecords, spec: Specification) -> tuple[RuleRows, dict[
 
 
 def in_blocks(
-    columns: Mapping[str, pl.Series],
+    columns: Columns,
     spec: Specification,
     keys: AssessmentKeys,
-    rng: np.random.Generator,
+    rng: Generator,
     drawn: DrawnRecords | None = None,
     *,
     sizes_alone: bool = False,
@@ -244,9 +222,7 @@ def in_blocks(
         yield from by_register(whole, spec, part, used[order], those, rng)
 
 
-def _draw(
-    text: pl.Series, real: NDArray[np.bool_], rng: np.random.Generator
-) -> tuple[NDArray[np.int64], dict[int, float]]:
+def _draw(text: pl.Series, real: Flags, rng: Generator) -> tuple[I64, dict[int, float]]:
     """Places of the rows of some whole blocks of every size, and the rows that are in blocks of each."""
     if not len(text):
         return np.empty(0, dtype=np.int64), {}
@@ -258,7 +234,7 @@ def _draw(
 
 
 def _attacks(
-    columns: Mapping[str, pl.Series],
+    columns: Columns,
     spec: Specification,
     rule: BlockingRule,
     field: FieldSpec,

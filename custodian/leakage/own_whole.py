@@ -2,27 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import polars as pl
+from numpy.random import Generator
 from numpy.typing import NDArray
 
 from gemel.common.keys.noise import AssessmentKeys
 from gemel.common.signatures.signature_sets import SignatureSet
 from gemel.common.specification import FieldSpec, Specification, encoding_digest
 from gemel.common.specification.model.protection import partitions
+from gemel.custodian.arrays import I64, Columns
 from gemel.custodian.cleaning.parts import listed_in, salt_text, similar_values
 from gemel.custodian.drawn_records import DrawnRecords
 from gemel.custodian.encoding.categories import Relabelling
 from gemel.custodian.encoding.columns import file_order
 from gemel.custodian.encoding.records import encode_records
 from gemel.custodian.leakage.across import ReadField, code_recovery
-from gemel.custodian.leakage.held_back import listed_alone, salts_attacked, without_undone_salts
+from gemel.custodian.leakage.held_back import MAX_VALUES, listed_alone, salts_attacked, without_undone_salts
 from gemel.custodian.leakage.recovery import UNKNOWN, Recovery, score
 from gemel.custodian.leakage.similarity_graph import similarity_graph_alignment
-from gemel.custodian.leakage.view import FieldView, PublicValues, frequency_alignment
+from gemel.custodian.leakage.view import PUBLIC_KEY, FieldView, PublicValues, frequency_alignment
 from gemel.custodian.leakage_report import Finding
 from gemel.custodian.tokens import tokenise
 
@@ -30,7 +32,6 @@ DICTIONARY = 6000
 """Public values of a field, the commonest ones."""
 PER_CLASS = 200
 """Rows drawn of every size of block and rule."""
-_PUBLIC_KEY = bytes(32)
 
 
 def _counted(column: pl.Series) -> pl.DataFrame:
@@ -38,24 +39,20 @@ def _counted(column: pl.Series) -> pl.DataFrame:
     return column.alias("value").drop_nulls().value_counts().sort("value")
 
 
-def public_values(column: pl.Series, field: FieldSpec, rng: np.random.Generator) -> PublicValues | None:
+def public_values(column: pl.Series, field: FieldSpec, rng: Generator) -> PublicValues | None:
     """The dictionary of a field: the file's own values, with counts redrawn; None if no row has a value."""
     return counted_values(_counted(column), field, rng)
 
 
 def dictionaries(
-    columns: Mapping[str, pl.Series], spec: Specification, drawn: DrawnRecords | None, rng: np.random.Generator
+    columns: Columns, spec: Specification, drawn: DrawnRecords | None, rng: Generator
 ) -> dict[str, PublicValues | None]:
     """The dictionary of each field (`public_values`), of a file that is there or of one of which records are drawn."""
-    return {
-        field.name: public_values(columns[field.name], field, rng)
-        if drawn is None
-        else counted_values(drawn.counts[field.name], field, rng)
-        for field in spec.fields
-    }
+    own = {field.name: _counted(columns[field.name]) for field in spec.fields} if drawn is None else drawn.counts
+    return {field.name: counted_values(own[field.name], field, rng) for field in spec.fields}
 
 
-def counted_values(counted: pl.DataFrame, field: FieldSpec, rng: np.random.Generator) -> PublicValues | None:
+def counted_values(counted: pl.DataFrame, field: FieldSpec, rng: Generator) -> PublicValues | None:
     """As `public_values`, of values, by value, and their counts."""
     counts = counted.get_column("count").to_numpy()
     redrawn = rng.poisson(counts) + 0.5
@@ -64,12 +61,12 @@ def counted_values(counted: pl.DataFrame, field: FieldSpec, rng: np.random.Gener
 
 
 def _with_tokens(values: list[str], counts: NDArray[np.floating[Any]], field: FieldSpec) -> PublicValues | None:
-    some = tokenise(values, field.tokens, _PUBLIC_KEY).counts > 0 if values else np.empty(0, dtype=bool)
+    some = tokenise(values, field.tokens, PUBLIC_KEY).counts > 0 if values else np.empty(0, dtype=bool)
     kept = [value for value, has in zip(values, some, strict=True) if has]
     return PublicValues(kept, counts[some], field.tokens, similar_values(field)) if kept else None
 
 
-def clear_values(column: pl.Series, field: FieldSpec) -> tuple[PublicValues, NDArray[np.int64]] | None:
+def clear_values(column: pl.Series, field: FieldSpec) -> tuple[PublicValues, I64] | None:
     """The values of a field that some records have, and each record's among them (-1: missing); None without any."""
     counted = _counted(column)
     public = _with_tokens(counted.get_column("value").to_list(), np.ones(counted.height), field)
@@ -78,9 +75,7 @@ def clear_values(column: pl.Series, field: FieldSpec) -> tuple[PublicValues, NDA
     return public, public.places(column.to_list())
 
 
-def truth_of(
-    part: SignatureSet, field: str, column: pl.Series, rows: NDArray[np.int64], public: PublicValues
-) -> NDArray[np.int64]:
+def truth_of(part: SignatureSet, field: str, column: pl.Series, rows: I64, public: PublicValues) -> I64:
     """Public value that each signature of a set truly is, by the rows of the file that its rows are."""
     codes = part.fields[field].codes
     truth = np.full(part.fields[field].n_distinct, UNKNOWN, dtype=np.int64)
@@ -91,19 +86,16 @@ def truth_of(
 
 def finding(found: Recovery, rule: str = "") -> Finding:
     """A recovery as the gate reports it; of a blocking rule, or of the whole file."""
-    return Finding(
-        found.field, rule, found.attack, found.records, found.chance, found.attainable_records, error=found.error
-    )
+    shares = found.records, found.chance, found.attainable_records
+    return Finding(found.field, rule, found.attack, *shares, error=found.error)
 
 
-MAX_VALUES = 1500
-"""Values of a field attacked in open mode."""
 SALTED = 4000
 """Records drawn of a salted field, in whole salts: of a few salts alone, now and then one is read by luck."""
 
 
 def field_by_field(
-    columns: Mapping[str, pl.Series], spec: Specification, keys: AssessmentKeys, rng: np.random.Generator
+    columns: Columns, spec: Specification, keys: AssessmentKeys, rng: Generator
 ) -> Iterator[tuple[ReadField, list[Finding]]]:
     """Every field attacked by itself, where one key serves the whole file, or one salt of a field."""
     noise = keys.throw_away_noise("whole file")
@@ -120,10 +112,9 @@ def field_by_field(
         if public is None:
             continue
         found: list[Finding] = []
-        attacked = {
-            "": part,
-            **({", its salts joined by a blocking rule": joined} if spec.rules_undoing_salt(field) else {}),
-        }
+        attacked = {"": part}
+        if spec.rules_undoing_salt(field):
+            attacked[", its salts joined by a blocking rule"] = joined
         for how, seen in attacked.items():
             view = FieldView.of(seen.fields[field.name], field.randomised_response)
             truth = truth_of(seen, field.name, column, rows, public)
@@ -150,7 +141,7 @@ def field_by_field(
 
 
 def coded(
-    spec: Specification, variables: Mapping[str, pl.Series], keys: AssessmentKeys, rng: np.random.Generator
+    spec: Specification, variables: Columns, keys: AssessmentKeys, rng: Generator
 ) -> Iterator[tuple[ReadField, Recovery]]:
     """The variables' codes, and what their public margins disclose of them."""
     relabelling = Relabelling(spec.project, keys.throw_away_seed("codes"), encoding_digest(spec), 1)

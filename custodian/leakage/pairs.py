@@ -8,8 +8,8 @@ from functools import partial
 
 import numba
 import numpy as np
-from numpy.typing import NDArray
 
+from gemel.custodian.arrays import F32, I32, I64, U8
 from gemel.custodian.leakage.view import FieldView, PublicValues
 
 EQUAL = np.float32(1.0)
@@ -31,23 +31,21 @@ class Fingerprints:
     block that have the same two signatures, and so the same noise; None: each has its own.
     """
 
-    one: NDArray[np.int64]
-    other: NDArray[np.int64]
-    block: NDArray[np.int64]
-    similar: NDArray[np.float32]
-    times: NDArray[np.float32] | None = None
+    one: I64
+    other: I64
+    block: I64
+    similar: F32
+    times: F32 | None = None
 
-    def binned(self) -> NDArray[np.uint8]:
+    def binned(self) -> U8:
         """The similarities in ``BINS`` classes, then `EQUAL_BIN` and `ABSENT_BIN`; of the shape of `similar`."""
         near = np.clip(np.rint(self.similar * BINS), 0, BINS)
         absent = self.similar == ABSENT
-        found: NDArray[np.uint8] = np.where(absent, ABSENT_BIN, np.where(self.similar == EQUAL, EQUAL_BIN, near))
+        found: U8 = np.where(absent, ABSENT_BIN, np.where(self.similar == EQUAL, EQUAL_BIN, near))
         return found.astype(np.uint8)
 
 
-def fingerprints_of_signatures(
-    block: NDArray[np.int64], fields: Sequence[tuple[FieldView, NDArray[np.int64]]]
-) -> Fingerprints:
+def fingerprints_of_signatures(block: I64, fields: Sequence[tuple[FieldView, I64]]) -> Fingerprints:
     """Fingerprints of all pairs of rows in one block, as Carole sees them; `block` from 0, or -1, of shape (n_rows,).
 
     `fields` are per field the signatures, which are of one block each, and each row's among them (-1: missing).
@@ -63,9 +61,7 @@ def fingerprints_of_signatures(
     return Fingerprints(one, other, block[one], np.stack(columns, axis=1), np.stack(times, axis=1))
 
 
-def fingerprints_in_clear(
-    block: NDArray[np.int64], fields: Sequence[tuple[PublicValues, NDArray[np.int64]]]
-) -> Fingerprints:
+def fingerprints_in_clear(block: I64, fields: Sequence[tuple[PublicValues, I64]]) -> Fingerprints:
     """Fingerprints of all pairs of people in one block, by whoever has their values; `block` from 0, or -1, by person.
 
     `fields` are per field the values there are, and each one's among them (-1: missing).
@@ -75,11 +71,7 @@ def fingerprints_in_clear(
     return Fingerprints(one, other, block[one], np.stack(columns, axis=1))
 
 
-def _where_both(
-    first: NDArray[np.int64],
-    second: NDArray[np.int64],
-    similar: Callable[[NDArray[np.int64], NDArray[np.int64]], NDArray[np.float32]],
-) -> NDArray[np.float32]:
+def _where_both(first: I64, second: I64, similar: Callable[[I64, I64], F32]) -> F32:
     """The similarities of pairs of values, ``ABSENT`` where either is missing."""
     column = np.full(len(first), ABSENT, dtype=np.float32)
     both = (first >= 0) & (second >= 0)
@@ -87,11 +79,11 @@ def _where_both(
     return column
 
 
-def _equal_or_similar(view: FieldView, one: NDArray[np.int64], other: NDArray[np.int64]) -> NDArray[np.float32]:
+def _equal_or_similar(view: FieldView, one: I64, other: I64) -> F32:
     return np.where(one == other, EQUAL, np.minimum(paired_signatures(view, one, other), ALMOST))
 
 
-def pairs_within(block: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def pairs_within(block: I64) -> tuple[I64, I64]:
     """All pairs of rows of one block (from 0; -1: in none), each once, as two arrays of rows; block by block.
 
     Examples
@@ -111,7 +103,7 @@ def pairs_within(block: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[n
     return order[one], order[other]
 
 
-def paired_signatures(view: FieldView, one: NDArray[np.int64], other: NDArray[np.int64]) -> NDArray[np.float32]:
+def paired_signatures(view: FieldView, one: I64, other: I64) -> F32:
     """Estimated similarity of signatures given in pairs, shape (n_pairs,); see `FieldView.similarity`."""
     differ = np.empty(len(one), dtype=np.float32)
     for start in range(0, len(one), _PAIRS):
@@ -122,7 +114,7 @@ def paired_signatures(view: FieldView, one: NDArray[np.int64], other: NDArray[np
     return ((1.0 - 2.0 * differ / view.bits) / scale).astype(np.float32)
 
 
-def paired_values(public: PublicValues, one: NDArray[np.int64], other: NDArray[np.int64]) -> NDArray[np.float32]:
+def paired_values(public: PublicValues, one: I64, other: I64) -> F32:
     """Jaccard similarity of values given in pairs, shape (n_pairs,)."""
     tokens = public.tokens
     tokens.sort_indices()
@@ -130,9 +122,7 @@ def paired_values(public: PublicValues, one: NDArray[np.int64], other: NDArray[n
 
 
 @numba.njit(cache=True, nogil=True)
-def _jaccard(
-    start: NDArray[np.int32], tokens: NDArray[np.int32], one: NDArray[np.int64], other: NDArray[np.int64]
-) -> NDArray[np.float32]:
+def _jaccard(start: I32, tokens: I32, one: I64, other: I64) -> F32:
     similar = np.empty(len(one), dtype=np.float32)
     for pair in range(len(one)):
         first, first_end = start[one[pair]], start[one[pair] + 1]

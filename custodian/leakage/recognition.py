@@ -10,8 +10,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.random import Generator
 
+from gemel.custodian.arrays import F64, I64, U8, Flags
 from gemel.custodian.leakage.fingerprint_model import FingerprintModel, PairLookup
 from gemel.custodian.leakage.pairs import Fingerprints
 from gemel.custodian.leakage.recovery import UNKNOWN
@@ -37,12 +38,12 @@ class Claims:
     `margin`: the log posterior odds, in nats, against the next best; from ``SURE`` on it is no guess.
     """
 
-    person: NDArray[np.int64]
-    margin: NDArray[np.float64]
+    person: I64
+    margin: F64
 
     @property
-    def sure(self) -> NDArray[np.bool_]:
-        sure: NDArray[np.bool_] = (self.person != UNKNOWN) & (self.margin >= SURE)
+    def sure(self) -> Flags:
+        sure: Flags = (self.person != UNKNOWN) & (self.margin >= SURE)
         return sure
 
 
@@ -70,12 +71,12 @@ class Recognition:
 
 def recognise(
     seen: Fingerprints,
-    mine: NDArray[np.int64],
+    mine: I64,
     clear: Fingerprints,
-    theirs: NDArray[np.int64],
+    theirs: I64,
     model: FingerprintModel,
     share: float,
-    rng: np.random.Generator,
+    rng: Generator,
     efforts: tuple[tuple[int, int], ...] = EFFORTS,
 ) -> Claims:
     """Claim a person for each row of encoded blocks.
@@ -99,9 +100,9 @@ def recognise(
     doubtful = blocks.sizes > 1
     claimed_by: dict[int, tuple[float, int]] = {}
     settled = 0
-    for attempt, (visits, maximum) in enumerate(efforts):
+    for attempt, effort in enumerate(efforts):
         for block in np.flatnonzero(doubtful).tolist():
-            best = _best_of_block(blocks, people, block, lookup, model, seen, binned, share, visits, maximum)
+            best = _best_of_block(blocks, people, block, lookup, binned, share, effort)
             if best is None:
                 continue
             total, candidate, assigned, margins = best
@@ -127,18 +128,10 @@ def recognise(
 
 
 def _best_of_block(
-    blocks: _Blocks,
-    people: _Blocks,
-    block: int,
-    lookup: PairLookup,
-    model: FingerprintModel,
-    seen: Fingerprints,
-    binned: NDArray[np.uint8],
-    share: float,
-    visits: int,
-    maximum: int,
-) -> tuple[float, int, NDArray[np.int64], NDArray[np.float64]] | None:
+    blocks: _Blocks, people: _Blocks, block: int, lookup: PairLookup, binned: U8, share: float, effort: tuple[int, int]
+) -> tuple[float, int, I64, F64] | None:
     """The likeliest block in clear and its assignment: log posterior, block, person and margin of each row."""
+    (visits, maximum), seen = effort, blocks.pairs
     rows, pair_of = blocks.rows(block), blocks.pair_of(block)
     n = len(rows)
     pairs = pair_of[np.triu_indices(n, 1)]
@@ -146,15 +139,15 @@ def _best_of_block(
     its = Fingerprints(*np.triu_indices(n, 1), np.zeros(len(pairs), dtype=np.int64), seen.similar[pairs], times)
     local = np.zeros((n, n), dtype=np.int64)
     local[its.one, its.other] = local[its.other, its.one] = np.arange(len(pairs))
-    evidence = model.evidence(its)
+    evidence = lookup.model.evidence(its)
     found, _, looked_up = lookup.candidates(its, evidence, visits * n, maximum)
     seeds = looked_up[: _SEED_PAIRS * n]
+    ends = its.one[seeds], its.other[seeds]
     total, second = -np.inf, _no_claim(people.sizes, n, share)
-    best: tuple[int, NDArray[np.int64], NDArray[np.float64]] | None = None
+    best: tuple[int, I64, F64] | None = None
     for candidate in found.tolist():
-        fit, assigned, margins = grow_assignment(
-            local, seeds, its.one[seeds], its.other[seeds], evidence, people.pair_of(candidate), binned, share
-        )
+        clear_of = people.pair_of(candidate)
+        fit, assigned, margins = grow_assignment(local, seeds, *ends, evidence, clear_of, binned, share)
         if fit > total:
             total, second, best = fit, max(total, second), (candidate, assigned, margins)
         else:
@@ -167,9 +160,7 @@ def _best_of_block(
     return total, candidate, assigned, np.clip(np.minimum(margins, total - second), 0.0, None) / overstated
 
 
-def judge(
-    claims: Claims, truth: NDArray[np.int64], weight: NDArray[np.float64], block: NDArray[np.int64]
-) -> Recognition:
+def judge(claims: Claims, truth: I64, weight: F64, block: I64) -> Recognition:
     """Judge the claims of all rows by the truth; arrays of shape (n_rows,).
 
     `truth` is a row of the people in clear, ``UNKNOWN`` for people not among them; `weight` the records of the file
@@ -193,16 +184,16 @@ def judge(
 class _Blocks:
     """The rows of each block, and where their pairs are."""
 
-    def __init__(self, pairs: Fingerprints, block: NDArray[np.int64], rng: np.random.Generator) -> None:
+    def __init__(self, pairs: Fingerprints, block: I64, rng: Generator) -> None:
         order = np.argsort(block, kind="stable")
         order = order[block[order] >= 0]
         self.sizes = np.bincount(block[order], minlength=1)
         self._starts = np.cumsum(self.sizes) - self.sizes
         self._pairs = np.cumsum(self.sizes * (self.sizes - 1) // 2) - self.sizes * (self.sizes - 1) // 2
-        self._order, self._rng = order, rng
-        self._drawn: dict[int, NDArray[np.int64]] = {}
+        self.pairs, self._order, self._rng = pairs, order, rng
+        self._drawn: dict[int, I64] = {}
 
-    def _places(self, block: int) -> NDArray[np.int64]:
+    def _places(self, block: int) -> I64:
         size = int(self.sizes[block])
         if size <= LARGEST:
             return np.arange(size)
@@ -210,21 +201,21 @@ class _Blocks:
             self._drawn[block] = np.sort(self._rng.permutation(size)[:LARGEST])
         return self._drawn[block]
 
-    def rows(self, block: int) -> NDArray[np.int64]:
+    def rows(self, block: int) -> I64:
         """Its rows, or as many as are assigned."""
-        rows: NDArray[np.int64] = self._order[self._starts[block] + self._places(block)]
+        rows: I64 = self._order[self._starts[block] + self._places(block)]
         return rows
 
-    def pair_of(self, block: int) -> NDArray[np.int64]:
+    def pair_of(self, block: int) -> I64:
         """The pair of every two of these rows, as `pairs_within` has them; the diagonal means nothing."""
         places, size = self._places(block), int(self.sizes[block])
         low, high = np.minimum.outer(places, places), np.maximum.outer(places, places)
-        found: NDArray[np.int64] = self._pairs[block] + low * size - low * (low + 1) // 2 + high - low - 1
+        found: I64 = self._pairs[block] + low * size - low * (low + 1) // 2 + high - low - 1
         np.fill_diagonal(found, 0)
         return found
 
 
-def _no_claim(sizes: NDArray[np.int64], n: int, share: float) -> float:
+def _no_claim(sizes: I64, n: int, share: float) -> float:
     """Log posterior of all that assigns fewer than two of a block's n rows, on the scale of `grow_assignment`."""
     kinds, times = np.unique(np.minimum(sizes, LARGEST), return_counts=True)
     none = np.log(times) + (n + kinds) * np.log(1.0 - share)

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-from numpy.typing import NDArray
-
 from gemel.common.errors import parameter
+from gemel.custodian.arrays import I64, Flags
 
 UNKNOWN = -1
 """No claim is made, or the value is none of the public ones."""
@@ -42,14 +40,7 @@ class Recovery:
         return self.records / self.claimed if self.claimed else 0.0
 
 
-def score(
-    attack: str,
-    field: str,
-    guesses: NDArray[np.int64],
-    truth: NDArray[np.int64],
-    counts: NDArray[np.int64],
-    commonest: int,
-) -> Recovery:
+def score(attack: str, field: str, guesses: I64, truth: I64, counts: I64, commonest: int) -> Recovery:
     """Judge an attack by the truth.
 
     `guesses`, `truth` (int64, shape (n_values,)): public value that the attack names for each encoded one, and that it
@@ -64,10 +55,10 @@ def score(
     right = (guesses == truth) & (truth != UNKNOWN)
     known = truth != UNKNOWN
 
-    def of_values(chosen: NDArray[np.bool_]) -> float:
+    def of_values(chosen: Flags) -> float:
         return float(chosen.sum() / n_values) if n_values else 0.0
 
-    def of_records(chosen: NDArray[np.bool_]) -> float:
+    def of_records(chosen: Flags) -> float:
         return float(counts[chosen].sum() / n_records) if n_records else 0.0
 
     chance, claimed = of_records((truth == commonest) & known), of_records(guesses != UNKNOWN)

@@ -32,8 +32,8 @@ from __future__ import annotations
 
 import numba
 import numpy as np
-from numpy.typing import NDArray
 
+from gemel.custodian.arrays import F32, F64, I64
 from gemel.custodian.leakage.recovery import UNKNOWN
 from gemel.custodian.leakage.view import OVERDISPERSION, FieldView, PublicValues, count_fit
 
@@ -42,13 +42,8 @@ _BALANCING = 8
 
 
 def mean_field(
-    fit: NDArray[np.float32],
-    similar: NDArray[np.float32],
-    precision: float | NDArray[np.float32],
-    plain: NDArray[np.float32],
-    weight: float = 0.005,
-    growth: float = 1.15,
-) -> NDArray[np.float32]:
+    fit: F32, similar: F32, precision: float | F32, plain: F32, weight: float = 0.005, growth: float = 1.15
+) -> F32:
     r"""Distribution of each encoded value over names: float32, shape (..., n_values, n_names).
 
     `fit`, of that shape, is the log-likelihood of each value's own evidence, such as its count, under each name;
@@ -86,9 +81,9 @@ def mean_field(
     return probability
 
 
-def _balanced(fit: NDArray[np.float32]) -> NDArray[np.float32]:
+def _balanced(fit: F32) -> F32:
     """Distributions of the rows, none of whose columns is assigned much more than once."""
-    probability: NDArray[np.float32] = np.exp(fit - fit.max(axis=-1, keepdims=True))
+    probability: F32 = np.exp(fit - fit.max(axis=-1, keepdims=True))
     for _ in range(_BALANCING):
         probability /= probability.sum(axis=-1, keepdims=True)
         probability /= np.maximum(probability.sum(axis=-2, keepdims=True), 1.0)
@@ -101,7 +96,7 @@ NO_RIVAL = 1e9
 
 
 @numba.njit(cache=True, nogil=True)
-def best_two(fit: NDArray[np.float32]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+def best_two(fit: F32) -> tuple[I64, F64]:
     """Largest entry's column of each row, the first of equal ones, and how far the second largest lies below."""
     n_rows, n_columns = fit.shape
     best = np.zeros(n_rows, dtype=np.int64)
@@ -140,7 +135,7 @@ _SETTLING = 4
 _ROUNDS = (500, 2000, 5000)
 
 
-def similarity_graph_alignment(view: FieldView, public: PublicValues, maximum: int | None = None) -> NDArray[np.int64]:
+def similarity_graph_alignment(view: FieldView, public: PublicValues, maximum: int | None = None) -> I64:
     """Align a field's signatures with a public dictionary, one to one: a public value of each, int64 (n_values,).
 
     Only the `maximum` commonest values are attacked, or all; ``UNKNOWN`` where nothing is claimed. Up to six seconds
@@ -153,9 +148,7 @@ def similarity_graph_alignment(view: FieldView, public: PublicValues, maximum: i
     return grown_alignment(view, public, order, *_core(view, order, public))
 
 
-def grown_alignment(
-    view: FieldView, public: PublicValues, order: NDArray[np.int64], known: NDArray[np.int64], named: NDArray[np.int64]
-) -> NDArray[np.int64]:
+def grown_alignment(view: FieldView, public: PublicValues, order: I64, known: I64, named: I64) -> I64:
     """The alignment of the values in `order`, at least one, that grows from anchors in rounds, as `grow` has them.
 
     The first is made several times: it puts right most of what is wrong in the first anchors. A name that two
@@ -178,9 +171,7 @@ def grown_alignment(
     return guesses
 
 
-def _core(
-    view: FieldView, order: NDArray[np.int64], public: PublicValues
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _core(view: FieldView, order: I64, public: PublicValues) -> tuple[I64, I64]:
     """The first anchors, and the public values they are taken for."""
     surest, found, tried = -1.0, (order[:0], order[:0]), set()
     for size, pool, weight, growth in CORES:
@@ -199,14 +190,7 @@ def _core(
     return found
 
 
-def align_core(
-    view: FieldView,
-    chosen: NDArray[np.int64],
-    public: PublicValues,
-    names: NDArray[np.int64],
-    weight: float,
-    growth: float,
-) -> NDArray[np.float32]:
+def align_core(view: FieldView, chosen: I64, public: PublicValues, names: I64, weight: float, growth: float) -> F32:
     """Distribution of each chosen signature over public values, by mean field: float32, shape (n_chosen, n_names)."""
     expected = public.shares[names] * view.counts.sum()
     fit = count_fit(view.counts[chosen], expected).astype(np.float32)
@@ -214,14 +198,7 @@ def align_core(
     return mean_field(fit, similar, 1.0 / (view.noise + SLACK), plain, weight, growth)
 
 
-def grow(
-    view: FieldView,
-    rows: NDArray[np.int64],
-    public: PublicValues,
-    names: NDArray[np.int64],
-    known: NDArray[np.int64],
-    named: NDArray[np.int64],
-) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+def grow(view: FieldView, rows: I64, public: PublicValues, names: I64, known: I64, named: I64) -> tuple[I64, F64]:
     """Best public value of each signature given anchors, and its log-likelihood above the second best; shape (n_rows,).
 
     `rows` and `names` are judged and considered; `known` and `named` are the anchors: signatures, and the public values

@@ -15,8 +15,8 @@ from __future__ import annotations
 
 import numba
 import numpy as np
-from numpy.typing import NDArray
 
+from gemel.custodian.arrays import F32, F64, I64, U8
 from gemel.custodian.leakage.fingerprint_model import UNLIKE
 
 SEEDS = 6
@@ -35,15 +35,8 @@ def log_prior(n: int, m: int, k: int, share: float) -> float:
 
 @numba.njit(cache=True, nogil=True)
 def grow_assignment(
-    pair_of: NDArray[np.int64],
-    looked_up: NDArray[np.int64],
-    seen_one: NDArray[np.int64],
-    seen_other: NDArray[np.int64],
-    evidence: NDArray[np.float32],
-    clear_of: NDArray[np.int64],
-    clear: NDArray[np.uint8],
-    share: float,
-) -> tuple[float, NDArray[np.int64], NDArray[np.float64]]:
+    pair_of: I64, looked_up: I64, seen_one: I64, seen_other: I64, evidence: F32, clear_of: I64, clear: U8, share: float
+) -> tuple[float, I64, F64]:
     """The likeliest assignment of an encoded block's rows to the people of a block in clear.
 
     `pair_of` (int64, shape (n, n)): the pair of every two rows among `evidence`; `looked_up` (int64): pairs of these
@@ -109,7 +102,7 @@ def grow_assignment(
 
 
 @numba.njit(cache=True, nogil=True)
-def _of(evidence: NDArray[np.float32], pair: int, clear: NDArray[np.uint8], other: int) -> float:
+def _of(evidence: F32, pair: int, clear: U8, other: int) -> float:
     """Evidence of an encoded pair for a pair in clear."""
     total = 0.0
     for field in range(evidence.shape[1]):
@@ -118,15 +111,7 @@ def _of(evidence: NDArray[np.float32], pair: int, clear: NDArray[np.uint8], othe
 
 
 @numba.njit(cache=True, nogil=True)
-def _add(
-    gain: NDArray[np.float64],
-    row: int,
-    person: int,
-    pair_of: NDArray[np.int64],
-    evidence: NDArray[np.float32],
-    clear_of: NDArray[np.int64],
-    clear: NDArray[np.uint8],
-) -> None:
+def _add(gain: F64, row: int, person: int, pair_of: I64, evidence: F32, clear_of: I64, clear: U8) -> None:
     """Add to every other row and person the evidence that one assigned row and person give for them."""
     for other in range(len(gain)):
         if other == row:
@@ -138,15 +123,7 @@ def _add(
 
 
 @numba.njit(cache=True, nogil=True)
-def _margins(
-    assigned: NDArray[np.int64],
-    gain: NDArray[np.float64],
-    share: float,
-    pair_of: NDArray[np.int64],
-    evidence: NDArray[np.float32],
-    clear_of: NDArray[np.int64],
-    clear: NDArray[np.uint8],
-) -> NDArray[np.float64]:
+def _margins(assigned: I64, gain: F64, share: float, pair_of: I64, evidence: F32, clear_of: I64, clear: U8) -> F64:
     """By how much each assigned row exceeds its next best person, none, or an exchange with another row."""
     n, m = gain.shape
     margin = np.zeros(n)

@@ -6,11 +6,12 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import sparse
 
 from gemel.common.errors import GemelError, parameter
 from gemel.common.signatures.signature_sets import FieldSignatures
+from gemel.custodian.arrays import F32, F64, I64, U64
 from gemel.custodian.leakage.recovery import UNKNOWN
 from gemel.custodian.tokens import tokenise
 
@@ -22,8 +23,8 @@ class FieldView:
     `randomised_response` is the public probability with which each bit was inverted by the custodian.
     """
 
-    signatures: NDArray[np.uint64]
-    counts: NDArray[np.int64]
+    signatures: U64
+    counts: I64
     randomised_response: float = 0.0
 
     @classmethod
@@ -43,15 +44,15 @@ class FieldView:
         """Variance of an estimated similarity, at most."""
         return 1.0 / (self.bits * (1.0 - 2.0 * self.randomised_response) ** 4)
 
-    def commonest_first(self) -> NDArray[np.int64]:
+    def commonest_first(self) -> I64:
         return np.argsort(-self.counts, kind="stable")
 
-    def centred_bits(self, chosen: NDArray[np.int64]) -> NDArray[np.float32]:
+    def centred_bits(self, chosen: I64) -> F32:
         """Bits of some signatures as +1 and -1, shape (n_chosen, bits): their inner products are similarities."""
         unpacked = np.unpackbits(self.signatures[chosen].astype("<u8", copy=False).view(np.uint8), axis=1)
         return unpacked.astype(np.float32) * 2 - 1
 
-    def similarity(self, rows: NDArray[np.int64], columns: NDArray[np.int64]) -> NDArray[np.float32]:
+    def similarity(self, rows: I64, columns: I64) -> F32:
         """Estimated Jaccard similarity of some signatures with others, unbiased and so not clipped.
 
         A bit of two values agrees with probability (1 + J)/2, so the mean product of centred bits estimates J; with
@@ -60,14 +61,14 @@ class FieldView:
         scale = np.float32(self.bits * (1.0 - 2.0 * self.randomised_response) ** 2)
         return self.centred_bits(rows) @ self.centred_bits(columns).T / scale
 
-    def similarity_within(self, groups: NDArray[np.int64]) -> NDArray[np.float32]:
+    def similarity_within(self, groups: I64) -> F32:
         """Estimated similarities within groups of n signatures; of shape (n_groups, n), they give (n_groups, n, n)."""
         scale = np.float32(self.bits * (1.0 - 2.0 * self.randomised_response) ** 2)
         bits = self.centred_bits(groups.ravel()).reshape(*groups.shape, self.bits)
         return bits @ bits.swapaxes(-1, -2) / scale
 
 
-def value_counts(field: FieldSignatures) -> NDArray[np.int64]:
+def value_counts(field: FieldSignatures) -> I64:
     """Rows that have each distinct signature, shape (n_distinct,)."""
     held = field.codes[field.codes >= 0]
     return np.bincount(held, minlength=field.n_distinct).astype(np.int64)
@@ -77,7 +78,7 @@ OVERDISPERSION = 3.0
 """Variance of a value's count over its mean: families share names, and public counts are of other people."""
 
 
-def frequency_alignment(view: FieldView, public: PublicValues) -> NDArray[np.int64]:
+def frequency_alignment(view: FieldView, public: PublicValues) -> I64:
     """Public value for each signature by rank alone, ``UNKNOWN`` after the dictionary's end.
 
     The likeliest assignment one to one when counts are all that is known: counts and expected counts are both sorted,
@@ -89,7 +90,7 @@ def frequency_alignment(view: FieldView, public: PublicValues) -> NDArray[np.int
     return guesses
 
 
-def count_fit(counts: NDArray[np.int64], expected: NDArray[np.float64]) -> NDArray[np.float64]:
+def count_fit(counts: I64, expected: F64) -> F64:
     r"""Log-likelihood of each count under each expected one, up to a constant, shape (n_counts, n_expected).
 
     :math:`-2(\sqrt{c} - \sqrt{\lambda})^2/\phi`: the square root of a count has a variance of a quarter (times
@@ -101,7 +102,7 @@ def count_fit(counts: NDArray[np.int64], expected: NDArray[np.float64]) -> NDArr
 
 # What an attacker takes of a field from a census, a telephone book, or a file of her own: nothing here is secret.
 
-_PUBLIC_KEY = bytes(32)  # similarity does not depend on it
+PUBLIC_KEY = bytes(32)  # similarity does not depend on it
 
 
 class PublicValues:
@@ -128,10 +129,10 @@ class PublicValues:
             raise _refused("each value once", f"{len(values) - len(set(values))} repeated")
         order = np.argsort(-numbers, kind="stable")
         self.values = [values[place] for place in order]
-        self.shares: NDArray[np.float64] = numbers[order] / numbers.sum()
+        self.shares: F64 = numbers[order] / numbers.sum()
         self.tokenisation = tokenisation
         self.similar = similar
-        tokens = tokenise(self.values, tokenisation, _PUBLIC_KEY, similar)
+        tokens = tokenise(self.values, tokenisation, PUBLIC_KEY, similar)
         if (tokens.counts == 0).any():
             raise _refused("values that have tokens", f"{int((tokens.counts == 0).sum())} without")
         kinds, places = np.unique(tokens.codes, return_inverse=True)
@@ -142,20 +143,20 @@ class PublicValues:
     def __len__(self) -> int:
         return len(self.values)
 
-    def similarity(self, rows: NDArray[np.int64], columns: NDArray[np.int64]) -> NDArray[np.float32]:
+    def similarity(self, rows: I64, columns: I64) -> F32:
         """Jaccard similarity of the tokens of any values with any others, shape (n_rows, n_columns)."""
         common = np.asarray((self.tokens[rows] @ self.tokens[columns].T).todense(), dtype=np.float32)
         union = self.sizes[rows][:, None] + self.sizes[columns][None, :] - common
         return common / union
 
     @property
-    def listed(self) -> NDArray[np.int64]:
+    def listed(self) -> I64:
         """Places of the values that show their similarity."""
         if self.similar is None:
             return np.arange(len(self))
         return np.flatnonzero([value in self.similar for value in self.values])
 
-    def places(self, values: Sequence[str | None]) -> NDArray[np.int64]:
+    def places(self, values: Sequence[str | None]) -> I64:
         """Where each value is in the dictionary, `UNKNOWN` where it is not."""
         place: dict[str | None, int] = {value: index for index, value in enumerate(self.values)}
         return np.array([place.get(value, UNKNOWN) for value in values], dtype=np.int64)

@@ -132,9 +132,8 @@ class Control:
 
     def leakage(self, project: str) -> operator_pb2.LeakageResponse:
         """What the service has measured that Carole could learn; NOT_FOUND if it has not."""
-        response: operator_pb2.LeakageResponse = self._call(
-            self._stub.Leakage, operator_pb2.LeakageRequest(project=project)
-        )
+        request = operator_pb2.LeakageRequest(project=project)
+        response: operator_pb2.LeakageResponse = self._call(self._stub.Leakage, request)
         return response
 
     def override(self, project: str, reason: str) -> None:

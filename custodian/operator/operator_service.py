@@ -69,13 +69,8 @@ def open_decisions(context: StepContext, project: Project) -> Iterator[str]:
 
 
 def _is_above_limit(context: StepContext, project: Project) -> bool:
-    known = context.state.leakage(project.name)
-    return (
-        known is not None
-        and known.exceeds
-        and known.overridden_at is None
-        and known.specification_digest == project.specification_digest
-    )
+    known = context.state.leakage(project.name, project.specification_digest)
+    return known is not None and known.exceeds and known.overridden_at is None
 
 
 _LOOPBACK = re.compile(r"(127\.\d{1,3}\.\d{1,3}\.\d{1,3}|\[::1\]):\d{1,5}")
@@ -130,12 +125,9 @@ class OperatorService(operator_pb2_grpc.OperatorServicer):
     ) -> operator_pb2.SpecificationResponse:
         project = self._with_specification(request.project)
         spec = load_specification(project.specification, f"the specification of project {project.name}")
-        return operator_pb2.SpecificationResponse(
-            text=project.specification,
-            digest=project.specification_digest,
-            notes=[*epoch_notes(self._step_context, project), *specification_notes(spec)],
-            epoch=project.epoch,
-        )
+        text, digest = project.specification, project.specification_digest
+        notes = [*epoch_notes(self._step_context, project), *specification_notes(spec)]
+        return operator_pb2.SpecificationResponse(text=text, digest=digest, notes=notes, epoch=project.epoch)
 
     def Approve(  # noqa: N802
         self, request: operator_pb2.OperatorApproveRequest, context: Any
@@ -151,9 +143,8 @@ class OperatorService(operator_pb2_grpc.OperatorServicer):
             what = "the source has not been read yet, so there is no profile to check the specification against"
             raise _wrong_state(project, what, "correct the source, or wait a moment", project.blocking_error)
         decide(self._step_context, project.name, project.specification_digest, "approved", "operator")
-        log.info(
-            "operator approved", project=project.name, digest=project.specification_digest.hex(), epoch=project.epoch
-        )
+        digest = project.specification_digest.hex()
+        log.info("operator approved", project=project.name, digest=digest, epoch=project.epoch)
         self._decided(project.name)
         return operator_pb2.OperatorApproveResponse()
 
@@ -170,15 +161,12 @@ class OperatorService(operator_pb2_grpc.OperatorServicer):
 
     def Leakage(self, request: operator_pb2.LeakageRequest, context: Any) -> operator_pb2.LeakageResponse:  # noqa: N802
         project = self._known(request.project)
-        found = self._step_context.state.leakage(project.name)
-        if found is None or found.specification_digest != project.specification_digest:
-            raise GemelError(
-                ErrorCode.NOT_FOUND,
-                "the service has not measured what Carole could learn under this specification",
-                where=f"project {project.name}",
-                remedy="it does so before it contributes, where the specification refuses above a limit; measure it"
-                f" yourself with {self._command('leakage')}",
-            )
+        found = self._step_context.state.leakage(project.name, project.specification_digest)
+        if found is None:
+            what = "the service has not measured what Carole could learn under this specification"
+            remedy = "it does so before it contributes, where the specification refuses above a limit; measure it"
+            remedy += f" yourself with {self._command('leakage')}"
+            raise GemelError(ErrorCode.NOT_FOUND, what, where=f"project {project.name}", remedy=remedy)
         return operator_pb2.LeakageResponse(json=found.report, reason=found.reason)
 
     def Override(self, request: operator_pb2.OverrideRequest, context: Any) -> operator_pb2.OverrideResponse:  # noqa: N802
@@ -217,9 +205,8 @@ class OperatorService(operator_pb2_grpc.OperatorServicer):
         self, request: operator_pb2.DecideRestoredRequest, context: Any
     ) -> operator_pb2.DecideRestoredResponse:
         project = self._known(request.project)
-        status = decide_restored(
-            self._step_context, project, request.restoration, accept=request.accept, reason=request.reason[:1000]
-        )
+        reason = request.reason[:1000]
+        status = decide_restored(self._step_context, project, request.restoration, accept=request.accept, reason=reason)
         self._decided(project.name)
         return operator_pb2.DecideRestoredResponse(awaits=status.restore_awaits)
 
@@ -298,9 +285,8 @@ def start_operator(
     configured = step_context.configuration.operator.address
     if not _LOOPBACK.fullmatch(configured):
         # The configuration has checked it; a second look, because listening elsewhere would be a breach.
-        raise GemelError(
-            ErrorCode.CONFIGURATION, "the operator's address must be a loopback address", where="operator.address"
-        )
+        what = "the operator's address must be a loopback address"
+        raise GemelError(ErrorCode.CONFIGURATION, what, where="operator.address")
     services, settings = [(operator_pb2_grpc.add_OperatorServicer_to_server, service)], ServerSettings(threads=4)
     server = start_server(configured, services, trust, settings, own_operator=True, recorder=recorder)
     address = f"{configured.rpartition(':')[0]}:{server.port}"

@@ -5,12 +5,12 @@ Of the records counts are shown and never a value. Carole is called once, which 
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from pathlib import Path
 
 import polars as pl
 
+from gemel.common.durable import whole_file
 from gemel.common.errors import ErrorCode, GemelError, parameter
 from gemel.common.parties import Party, Role
 from gemel.common.pki.certificates import load_certificate
@@ -51,7 +51,7 @@ def check_custodian(party: Party, config: Path, specification: Path | None) -> C
     _check_records(checks, party, config, settings, specification)
     checks.run("memory", lambda: check_memory(settings.limits.memory_bytes))
     checks.run("disk", lambda: check_disks({"state": settings.state, "results": settings.results}))
-    checks.run("installation", lambda: "complete" if load_gate() else "")
+    checks.run("installation", lambda: "complete" if load_gate() is not None else "")
     return checks
 
 
@@ -81,7 +81,7 @@ def _check_keys(checks: Checks, party: Party, config: Path, settings: CustodianC
 
 
 def _check_carole(checks: Checks, party: Party, config: Path, settings: CustodianConfiguration) -> None:
-    address = settings.carole.address
+    address, pin = settings.carole.address, ListPin(config.absolute())
     ahead: list[float | None] = []
     shown = []
 
@@ -90,13 +90,11 @@ def _check_carole(checks: Checks, party: Party, config: Path, settings: Custodia
         return address
 
     def hers() -> str:
-        check_shown(
-            shown[0], ListPin(config.absolute()).load(PartyFolder(settings.keys).members).in_role(Role.LINKER), address
-        )
+        check_shown(shown[0], pin.load(PartyFolder(settings.keys).members).in_role(Role.LINKER), address)
         return "as the membership list has it"
 
     def answers() -> str:
-        keyring = Keyring.load(settings, party, ListPin(config.absolute()))
+        keyring = Keyring.load(settings, party, pin)
         name = settings.carole.server_name or keyring.linker.server_name
         with Connection(address, name, keyring.tls.channel()) as connection:
             size = newest_checkpoint(connection, keyring.linker.identity).size
@@ -108,12 +106,10 @@ def _check_carole(checks: Checks, party: Party, config: Path, settings: Custodia
         if seconds is None:
             raise Note("Carole sends no time")
         if abs(seconds) > TOLERANCE_SECONDS:
-            raise GemelError(
-                ErrorCode.CERTIFICATE,
-                f"this machine's clock is {_duration(abs(seconds))} {'ahead of' if seconds > 0 else 'behind'} Carole's",
-                got=f"{utc_now():%Y-%m-%d %H:%M} UTC here",
-                remedy="set this clock by a time server; if it is right, tell Carole's operator",
-            )
+            off = f"{_duration(abs(seconds))} {'ahead of' if seconds > 0 else 'behind'}"
+            what, got = f"this machine's clock is {off} Carole's", f"{utc_now():%Y-%m-%d %H:%M} UTC here"
+            remedy = "set this clock by a time server; if it is right, tell Carole's operator"
+            raise GemelError(ErrorCode.CERTIFICATE, what, got=got, remedy=remedy)
         return "as Carole's"
 
     checks.run("address", reached)
@@ -221,20 +217,14 @@ def _read_links(path: Path) -> pl.DataFrame:
 
 def _write(frame: pl.DataFrame, out: Path) -> None:
     try:
-        descriptor = os.open(out, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    except FileExistsError:
-        raise GemelError(
-            ErrorCode.EXISTS, "the file exists already", where=str(out), remedy="give another name, or remove it"
-        ) from None
-    except OSError as error:
-        got = (error.strerror or "output error").lower()
-        raise GemelError(ErrorCode.CONFIGURATION, "the file cannot be written", where=str(out), got=got) from None
-    try:
-        with os.fdopen(descriptor, "wb") as file:
+        with whole_file(out, replace=False) as file:
             if out.suffix.lower() in (".parquet", ".pq"):
                 frame.write_parquet(file)
             else:
                 frame.write_csv(file)
-    except BaseException:
-        out.unlink(missing_ok=True)
-        raise
+    except FileExistsError:
+        remedy = "give another name, or remove it"
+        raise GemelError(ErrorCode.EXISTS, "the file exists already", where=str(out), remedy=remedy) from None
+    except OSError as error:
+        got = (error.strerror or "output error").lower()
+        raise GemelError(ErrorCode.CONFIGURATION, "the file cannot be written", where=str(out), got=got) from None

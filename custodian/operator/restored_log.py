@@ -61,10 +61,8 @@ def _known(state: State, project: Project) -> list[str]:
     upload = state.uploads.newest(project.name)
     if upload is not None and upload.committed_at is not None:
         found.append((upload.committed_at, f"upload of {upload.rows} rows, complete"))
-    found += [
-        (result.fetched_at, f"run {result.run} released, and its share with {result.links} links fetched")
-        for result in state.results(project.name)
-    ]
+    for result in state.results(project.name):
+        found.append((result.fetched_at, f"run {result.run} released, and its share with {result.links} links fetched"))
     return [f"{when(int(1000 * at))}: {what}" for at, what in sorted(found)]
 
 

@@ -30,7 +30,7 @@ def show_status(status: operator_pb2.StatusResponse, party: Party) -> None:
     console.print(f"[bold]{party.title}[/bold]  Carole at {status.carole} {answers}")
     if status.refusal:
         console.print(f"[red]{status.refusal}[/red]", highlight=False)
-    console.print(f"identity {status.identity_fingerprint}", highlight=False, soft_wrap=True)
+    _print_whole(f"identity {status.identity_fingerprint}")
     if status.certificate:
         console.print(f"[yellow]{status.certificate}[/yellow]", highlight=False)
     for line in ending_lines(status.certificates, without=status.member):
@@ -41,31 +41,32 @@ def show_status(status: operator_pb2.StatusResponse, party: Party) -> None:
     table = FittingTable("project", "mode", "at Carole", "here", "rows", "links", header_style="bold")
     for project in status.projects:
         done = f" {project.fraction:.0%}" if project.fraction else ""
-        table.add_row(
-            project.project,
-            _mode(project.mode),
-            STATE_WORDS.get(project.state, "unknown"),
-            f"{project.stage or '-'}{done}",
-            f"{project.rows:,}" if project.rows else "-",
-            f"{project.links:,}" if project.results else "-",
-        )
+        state, here = STATE_WORDS.get(project.state, "unknown"), f"{project.stage or '-'}{done}"
+        rows = f"{project.rows:,}" if project.rows else "-"
+        links = f"{project.links:,}" if project.results else "-"
+        table.add_row(project.project, _mode(project.mode), state, here, rows, links)
     console.print(table)
     for project in status.projects:
         if project.blocking_error:
-            console.print(
-                f"[red]{project.project}:[/red] {escape(project.blocking_error)}", highlight=False, soft_wrap=True
-            )
+            _print_whole(f"[red]{project.project}:[/red] {escape(project.blocking_error)}")
         if project.results:
-            console.print(
-                f"{project.project}: its share is in {escape(project.results)}", highlight=False, soft_wrap=True
-            )
+            _print_whole(f"{project.project}: its share is in {escape(project.results)}")
         if project.waits_for_operator and not project.blocking_error:
             console.print(f"{project.project} waits for you: gemel {party.name} approve {project.project}, or decline")
+
+
+def _print_whole(line: str) -> None:
+    """A line with what may be copied from it, as it is and in one piece."""
+    console.print(line, highlight=False, soft_wrap=True)
 
 
 def _mode(mode: str) -> str:
     """A mode, marked if values leave the custodian in it."""
     return "[bold red]trusted: values are sent[/bold red]" if mode == "trusted" else mode or "-"
+
+
+_SHOWN = ("project", "mode", "stage", "fraction", "blocking_error", "rows", "links", "results", "waits_for_operator")
+"""What a program is shown of a project as the service has it."""
 
 
 def status_json(status: operator_pb2.StatusResponse) -> dict[str, Any]:
@@ -77,18 +78,10 @@ def status_json(status: operator_pb2.StatusResponse) -> dict[str, Any]:
         "certificates": list(ending_lines(status.certificates, without=status.member)),
         "projects": [
             {
-                "project": project.project,
-                "mode": project.mode,
+                **{name: getattr(project, name) for name in _SHOWN},
                 "values_sent": project.mode == "trusted",
                 "state": project_pb2.ProjectState.Name(project.state).removeprefix("PROJECT_STATE_").lower(),
-                "stage": project.stage,
-                "fraction": project.fraction,
-                "blocking_error": project.blocking_error,
                 "specification_digest": project.specification_digest.hex(),
-                "rows": project.rows,
-                "links": project.links,
-                "results": project.results,
-                "waits_for_operator": project.waits_for_operator,
             }
             for project in status.projects
         ],
@@ -176,5 +169,5 @@ def _show_notes(found: operator_pb2.SpecificationResponse) -> None:
     title = "what this specification means for your records"
     notes = "\n".join(f"• {note}" for note in found.notes)
     console.print(Panel(notes, title=title, title_align="left", border_style="yellow"))
-    console.print(f"specification digest  {found.digest.hex()}", highlight=False, soft_wrap=True)
+    _print_whole(f"specification digest  {found.digest.hex()}")
     console.print("It must be the digest that the coordinator and the other custodian see.")

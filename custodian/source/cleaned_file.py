@@ -14,10 +14,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from gemel.common.parties import Side
 from gemel.common.specification import Specification
+from gemel.custodian.arrays import U64
 from gemel.custodian.cleaning.columns import Cleaned, Cleaning, clean
 from gemel.custodian.cleaning.own_copies import OwnCopies, counted_copies, links_one_of_copies
 from gemel.custodian.cleaning.profile import Profile
@@ -70,6 +70,10 @@ _FEW = 1_000_000
 """Identifiers that are compared themselves where their hashes are equal; of more the hashes are believed."""
 
 
+Stage = Callable[[str], AbstractContextManager[None]]
+"""Entered around a stage of the work, by its name."""
+
+
 @dataclass(frozen=True)
 class CleanedFile:
     """A custodian's records as they are signed, outside memory.
@@ -107,13 +111,7 @@ class CleanedFile:
 
 
 def read_into(
-    table: WorkingTable,
-    source: Source,
-    spec: Specification,
-    side: Side,
-    stage: Callable[[str], AbstractContextManager[None]],
-    *,
-    rows: int = ROWS_AT_ONCE,
+    table: WorkingTable, source: Source, spec: Specification, side: Side, stage: Stage, *, rows: int = ROWS_AT_ONCE
 ) -> CleanedFile:
     """Read the columns that a specification names from a custodian's source, and clean them, batch by batch.
 
@@ -150,9 +148,7 @@ def _cleaned_batch(batch: SourceTable, cleaning: Cleaning, identifier: str) -> p
     return pl.DataFrame({**columns, **places, IDENTIFIER: own, _POSITION: batch.positions})
 
 
-def of_rows(
-    table: WorkingTable, names: Sequence[str], number: Callable[[pl.DataFrame], NDArray[np.uint64]]
-) -> NDArray[np.uint64]:
+def of_rows(table: WorkingTable, names: Sequence[str], number: Callable[[pl.DataFrame], U64]) -> U64:
     """A number of every row, by those of a batch's rows from some columns; shape (n_rows,)."""
     found = np.empty(table.n_rows, dtype=np.uint64)
     before = 0
@@ -162,12 +158,12 @@ def of_rows(
     return found
 
 
-def hashes(table: WorkingTable, names: Sequence[str], seed: int) -> NDArray[np.uint64]:
+def hashes(table: WorkingTable, names: Sequence[str], seed: int) -> U64:
     """A hash of some columns of every row, equal for equal values; shape (n_rows,)."""
     return of_rows(table, names, lambda batch: batch.hash_rows(seed=seed).to_numpy())
 
 
-def distinct_and_pairs(found: NDArray[np.uint64]) -> tuple[int, int]:
+def distinct_and_pairs(found: U64) -> tuple[int, int]:
     """How many different numbers there are, and how many pairs of equal ones; the array is sorted."""
     found.sort()
     distinct = pairs = open_run = 0

@@ -7,15 +7,15 @@ records. 8 bytes a record are held, for one rule or field at a time.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
+from numpy.random import Generator
 
 from gemel.common.signatures.intervals import interval_of
 from gemel.common.specification import BlockingRule, Specification
+from gemel.custodian.arrays import F64, I64, U64
 from gemel.custodian.drawn_records import (
     ANY_ROWS,
     BLOCKED_ROWS,
@@ -34,7 +34,7 @@ _AT_ONCE = 1 << 20
 _NO_KEY = np.uint64(0)
 
 
-def drawn_records(file: CleanedFile, spec: Specification, rng: np.random.Generator) -> DrawnRecords:
+def drawn_records(file: CleanedFile, spec: Specification, rng: Generator) -> DrawnRecords:
     """Draw from a file in mode block_keyed without padding, and without its decoys: they are as records."""
     table, names = file.records.table, [field.name for field in spec.fields]
     seed = int(rng.integers(2**63))
@@ -54,40 +54,30 @@ def drawn_records(file: CleanedFile, spec: Specification, rng: np.random.Generat
         flags["+anyone"][at_random[begin:end] - before] = True
         for rule in spec.keyed_rules:
             found = _hash_of_keys(batch, spec, rule, seed)
-            flags[f"+attacked {rule.name}"] = np.isin(found, chosen[rule.name].attacked)
-            flags[f"+others {rule.name}"] = np.isin(found, chosen[rule.name].others)
+            attacked, others, *_ = chosen[rule.name]
+            flags[f"+attacked {rule.name}"] = np.isin(found, attacked)
+            flags[f"+others {rule.name}"] = np.isin(found, others)
         kept = np.logical_or.reduce(list(flags.values()))
         frames.append(batch.with_columns(pl.Series(name, flag) for name, flag in flags.items()).filter(pl.Series(kept)))
         before += batch.height
     drawn = pl.concat(frames)
 
-    def places(flag: str) -> NDArray[np.int64]:
+    def places(flag: str) -> I64:
         return np.flatnonzero(drawn[flag].to_numpy())
 
     anyone = places("+anyone")
     columns = {name: drawn[name] for name in names}
     categories = {name: drawn[variable_column(name)][anyone].alias(name) for name in file.records.variables}
     blocks = {}
-    for name, those in chosen.items():
-        attacked, others = places(f"+attacked {name}"), places(f"+others {name}")
-        blocks[name] = DrawnBlocks(attacked, others, those.rows_of_size, those.own_size)
+    for name, (_, _, rows_of_size, own_size) in chosen.items():
+        blocks[name] = DrawnBlocks(places(f"+attacked {name}"), places(f"+others {name}"), rows_of_size, own_size)
     return DrawnRecords(columns, categories, anyone, counts, blocks, n)
 
 
-@dataclass(frozen=True)
-class _Chosen:
-    """Hashes of the keys of blocks that were drawn, and what was counted of all."""
-
-    attacked: NDArray[np.uint64]
-    others: NDArray[np.uint64]
-    rows_of_size: NDArray[np.float64]
-    own_size: float
-
-
-def _chosen(found: NDArray[np.uint64]) -> _Chosen:
+def _chosen(found: U64) -> tuple[U64, U64, F64, float]:
     rows_of_size, squares = np.zeros(CLASSES), 0.0
-    attacked: list[NDArray[np.uint64]] = []
-    others: list[NDArray[np.uint64]] = []
+    attacked: list[U64] = []
+    others: list[U64] = []
     taken, besides = np.zeros(CLASSES, dtype=np.int64), 0
     for keys, sizes in _ascending_blocks(found):
         size_class = size_class_of(sizes)
@@ -108,10 +98,10 @@ def _chosen(found: NDArray[np.uint64]) -> _Chosen:
     total = float(rows_of_size.sum())
     nothing = np.empty(0, dtype=np.uint64)
     drawn, besides_them = np.concatenate([nothing, *attacked]), np.concatenate([nothing, *others])
-    return _Chosen(drawn, besides_them, rows_of_size, squares / total if total else 0.0)
+    return (drawn, besides_them, rows_of_size, squares / total if total else 0.0)
 
 
-def _ascending_blocks(found: NDArray[np.uint64]) -> Iterator[tuple[NDArray[np.uint64], NDArray[np.int64]]]:
+def _ascending_blocks(found: U64) -> Iterator[tuple[U64, I64]]:
     """The different hashes, ascending, and how many rows have each, some at a time; rows without a key are left out."""
     parts = 1 << max(0, -(-len(found) // _AT_ONCE) - 1).bit_length()
     for part in range(parts):
@@ -122,7 +112,7 @@ def _ascending_blocks(found: NDArray[np.uint64]) -> Iterator[tuple[NDArray[np.ui
             yield keys, sizes.astype(np.int64)
 
 
-def _hash_of_keys(batch: pl.DataFrame, spec: Specification, rule: BlockingRule, seed: int) -> NDArray[np.uint64]:
+def _hash_of_keys(batch: pl.DataFrame, spec: Specification, rule: BlockingRule, seed: int) -> U64:
     """A hash of each row's blocking key, 0 where it has none."""
     text = key_text({name: batch[name] for name in rule.fields}, spec, rule, split=True)
     found = np.maximum(text.hash(seed).to_numpy(), 1)

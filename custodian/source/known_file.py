@@ -10,13 +10,13 @@ from pathlib import Path
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from gemel.common.errors import ErrorCode, GemelError, file_error
 from gemel.common.parties import Side
 from gemel.common.signatures.layout import JOINT, TRAINING, KnownFile, known_files
 from gemel.common.specification import Specification, VariableSpec, load_specification
 from gemel.common.specification.model.blocking import WEIGHT_COLUMNS
+from gemel.custodian.arrays import F64, Columns
 from gemel.custodian.cleaning.source_values import raise_all, text_values
 from gemel.custodian.cleaning.variables import placed
 from gemel.records.registry import file_source, read_source
@@ -37,8 +37,8 @@ class KnownRecords:
     `counts`, float64 of shape (n_rows,), are of the cells of a joint distribution, where every place is known.
     """
 
-    places: dict[str, pl.Series] = field(repr=False)
-    counts: NDArray[np.float64] | None = field(default=None, repr=False)
+    places: Columns = field(repr=False)
+    counts: F64 | None = field(default=None, repr=False)
 
     @property
     def n_rows(self) -> int:
@@ -75,9 +75,7 @@ def _rows(found: int, expected: int, what: str, where: str) -> None:
         raise _source(f"the specification names a file of {expected:,} {what}", where, f"{found:,}", remedy)
 
 
-def _cleaned(
-    frame: pl.DataFrame, spec: Specification, positions: Positions, where: str, *, missing: bool
-) -> dict[str, pl.Series]:
+def _cleaned(frame: pl.DataFrame, spec: Specification, positions: Positions, where: str, *, missing: bool) -> Columns:
     places, errors = {}, []
     for variable in spec.value_variables:
         try:
@@ -116,7 +114,7 @@ def _refuse(wrong: pl.Series, positions: Positions, what: str, where: str, got: 
         raise _source(what, where, f"{rows.count:,} {got} ({rows})", remedy)
 
 
-def _counts(frame: pl.DataFrame, positions: Positions, where: str) -> NDArray[np.float64]:
+def _counts(frame: pl.DataFrame, positions: Positions, where: str) -> F64:
     found = [name for name in WEIGHT_COLUMNS if name in frame.columns]
     if len(found) != 1:
         what = "a joint distribution has a column named count, or one named share"
@@ -180,19 +178,6 @@ def named_file(spec: Specification, path: Path, by: str) -> str:
     return f"{name}: {{by: {by}, sha256: {digest}, {rows}: {table.n_rows}}}"
 
 
-def known_file_stamps(paths: Sequence[Path]) -> tuple[tuple[int, int, int], ...]:
-    """Inode, size and time of each file, which change when one is replaced; zeros for one that is not there."""
-    stamps = []
-    for path in paths:
-        try:
-            status = path.stat()
-        except OSError:
-            stamps.append((0, 0, 0))
-            continue
-        stamps.append((status.st_ino, status.st_size, status.st_mtime_ns))
-    return tuple(stamps)
-
-
 def _read(paths: Sequence[Path], rule: str, file: KnownFile, spec: Specification) -> KnownRecords:
     what, option = _WORDS[rule]
     unread: GemelError | None = None
@@ -211,13 +196,10 @@ def _read(paths: Sequence[Path], rule: str, file: KnownFile, spec: Specification
         return found
     if unread is not None:
         raise unread
-    raise GemelError(
-        ErrorCode.CONFIGURATION,
-        f"the specification names a file of {what} of this custodian by its SHA-256, {file.sha256}",
-        where=f"known_files, {option}",
-        got=f"{len(paths)} files, none with this digest" if paths else "no files",
-        remedy="add the path of that very file to `known_files`, or ask the coordinator which file is meant",
-    )
+    what = f"the specification names a file of {what} of this custodian by its SHA-256, {file.sha256}"
+    got = f"{len(paths)} files, none with this digest" if paths else "no files"
+    remedy = "add the path of that very file to `known_files`, or ask the coordinator which file is meant"
+    raise GemelError(ErrorCode.CONFIGURATION, what, where=f"known_files, {option}", got=got, remedy=remedy)
 
 
 def _digest(path: Path) -> str:

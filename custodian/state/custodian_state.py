@@ -54,14 +54,14 @@ class State:
             for part in (folder, uploads, working):
                 part.mkdir(mode=0o700, parents=True, exist_ok=True)
                 part.chmod(0o700)
-            self._lock = lock_folder(folder)
+            self._lock = os.fdopen(lock_folder(folder))
         except OSError as error:
             what, remedy = "the state folder cannot be used", "check its permissions and the path in the configuration"
             raise file_error(ErrorCode.CONFIGURATION, what, folder, error, remedy, inline=True) from None
         try:
             self._database = Database(folder / "custodian.sqlite")
         except GemelError:
-            os.close(self._lock)
+            self._lock.close()
             raise
         self.uploads = Uploads(self._database, uploads, vault)
         self.working = WorkingFolder(working)
@@ -69,7 +69,7 @@ class State:
     def close(self) -> None:
         """Close the database and let another service use the folder."""
         self._database.close()
-        os.close(self._lock)
+        self._lock.close()
 
     # Projects
 
@@ -135,9 +135,11 @@ class State:
 
     # Leakage
 
-    def leakage(self, project: str) -> Leakage | None:
+    def leakage(self, project: str, specification_digest: bytes) -> Leakage | None:
+        """What was measured under this specification, if anything."""
         with self._database.session() as session:
-            return session.get(Leakage, project)
+            known = session.get(Leakage, project)
+        return known if known is not None and known.specification_digest == specification_digest else None
 
     def keep_leakage(self, leakage: Leakage) -> Leakage:
         """Store a measurement in place of the project's former one; returns the stored row.

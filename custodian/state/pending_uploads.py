@@ -68,31 +68,18 @@ def encrypted_file(path: Path, key: DataKey) -> Iterator[EncryptedWriter]:
         writer.end()
 
 
-def read_encrypted_chunk(path: Path, key: DataKey, index: int) -> bytes:
-    """Read one chunk; `read_encrypted` names the errors."""
+def read_encrypted(path: Path, key: DataKey, index: int | None = None) -> bytes:
+    """A file's content, or one chunk of it. Raises `GemelError`: VAULT if it is not as it was written, or is gone."""
     try:
         with path.open("rb") as file:
-            file.seek(index * _STORED_CHUNK)
-            return key.decrypt(index, file.read(_STORED_CHUNK))
+            if index is not None:
+                file.seek(index * _STORED_CHUNK)
+                return key.decrypt(index, file.read(_STORED_CHUNK))
+            stored = iter(lambda: file.read(_STORED_CHUNK), b"")
+            return b"".join(key.decrypt(number, chunk) for number, chunk in enumerate(stored))
     except OSError as error:
-        raise _unreadable(path, error) from None
-
-
-def read_encrypted(path: Path, key: DataKey) -> Iterator[bytes]:
-    try:
-        with path.open("rb") as file:
-            index = 0
-            while stored := file.read(_STORED_CHUNK):
-                yield key.decrypt(index, stored)
-                index += 1
-    except OSError as error:
-        raise _unreadable(path, error) from None
-
-
-def _unreadable(path: Path, error: OSError) -> GemelError:
-    return file_error(
-        ErrorCode.VAULT, "cannot be read", path, error, "restore the state folder from its backup", inline=True
-    )
+        remedy = "restore the state folder from its backup"
+        raise file_error(ErrorCode.VAULT, "cannot be read", path, error, remedy, inline=True) from None
 
 
 DAY_SECONDS = 86_400.0
@@ -180,14 +167,14 @@ class Uploads:
     def payload_chunk(self, upload: Upload, index: int) -> bytes:
         """A chunk of an upload's payload; the same bytes at every call."""
         key = self._vault.unwrap(_payload_subject(upload.id), _kept(upload.payload_key, upload, "payload"))
-        return read_encrypted_chunk(self._payload(upload.id), key, index)
+        return read_encrypted(self._payload(upload.id), key, index)
 
     def row_map(self, upload: Upload) -> bytes:
         """The pseudonym map of an upload, serialised; NOT_FOUND if its retention has ended, VAULT if it does not
         decrypt.
         """
         key = self._vault.unwrap(_map_subject(upload.id), _kept(upload.map_key, upload, "pseudonym map"))
-        return b"".join(read_encrypted(self._map(upload.id), key))
+        return read_encrypted(self._map(upload.id), key)
 
     def mark_committed(self, upload: str) -> None:
         """Note that Carole has the whole upload; its payload is erased."""

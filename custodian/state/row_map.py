@@ -14,7 +14,6 @@ from types import MappingProxyType
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.keys.identity import Identity, PublicIdentity, fingerprint
@@ -27,6 +26,7 @@ from gemel.common.pki import Member, PartyFolder
 from gemel.common.pki.list_pin import UNPINNED, ListPin
 from gemel.common.pki.reader import check_own
 from gemel.common.rpc.tls import TlsFiles
+from gemel.custodian.arrays import I16, I64
 from gemel.custodian.configuration import CustodianConfiguration, Peer
 
 
@@ -93,12 +93,7 @@ class RowMapWriter:
         self._write, self._n_records, self._decoys = write, n_records, decoys
         write(_MARK)
 
-    def add(
-        self,
-        identifiers: pl.Series,
-        order: NDArray[np.int64],
-        codes: Mapping[str, NDArray[np.int16]] = MappingProxyType({}),
-    ) -> None:
+    def add(self, identifiers: pl.Series, order: I64, codes: Mapping[str, I16] = MappingProxyType({})) -> None:
         """Add some rows: the identifier of each, null for a decoy or a dummy, and the record of the file.
 
         Numbers past the file's end are decoys, and after these dummies; shape (n_rows,). `codes` are by variable, where
@@ -129,7 +124,7 @@ def unpack_decoys(packed: bytes) -> pl.Series:
     return table.get_column(_DECOY)
 
 
-def unpack_codes(packed: bytes) -> dict[str, NDArray[np.int16]]:
+def unpack_codes(packed: bytes) -> dict[str, I16]:
     """The codes of each row by variable, -1 where it has none; empty where none are kept."""
     table = _table(packed)
     names = [name for name in table.columns if name.startswith(_CODE)]
@@ -147,6 +142,5 @@ def _table(packed: bytes) -> pl.DataFrame:
             begin = end
         return pl.concat(parts, how="diagonal") if parts else pl.DataFrame(schema={_COLUMN: pl.String})
     except (pl.exceptions.PolarsError, ValueError):
-        raise GemelError(
-            ErrorCode.VAULT, "the pseudonym map is malformed", remedy="restore the state folder from its backup"
-        ) from None
+        remedy = "restore the state folder from its backup"
+        raise GemelError(ErrorCode.VAULT, "the pseudonym map is malformed", remedy=remedy) from None

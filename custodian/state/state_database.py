@@ -194,9 +194,8 @@ class Database:
 
 
 def _opened(path: Path) -> sqlalchemy.Engine:
-    engine = sqlalchemy.create_engine(
-        f"sqlite:///{path}", hide_parameters=True, connect_args={"timeout": 30.0, "check_same_thread": False}
-    )
+    arguments = {"timeout": 30.0, "check_same_thread": False}
+    engine = sqlalchemy.create_engine(f"sqlite:///{path}", hide_parameters=True, connect_args=arguments)
 
     @event.listens_for(engine, "connect")
     def _prepare(connection: Any, _record: Any) -> None:

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 
 import structlog
 
@@ -19,7 +19,7 @@ from gemel.common.keys.epochs import approval_parts
 from gemel.common.keys.identity import SigningPurpose
 from gemel.common.keys.sealing import require_suite
 from gemel.custodian.cleaning.own_copies import copies_warnings
-from gemel.custodian.source.cleaned_file import CleanedFile, read_into
+from gemel.custodian.source.cleaned_file import CleanedFile, Stage, read_into
 from gemel.custodian.source.known_file import read_known_files
 from gemel.custodian.state.state_database import Project
 from gemel.custodian.steps.epochs import enter_epoch
@@ -88,16 +88,12 @@ def send_decline(context: StepContext, project: Project) -> None:
     released.
     """
     context.state.uploads.erase_payloads(project.name)
-    reason = project.reason
-    request = custody_pb2.CustodyDeclineRequest(
-        project=project.name,
-        specification_digest=project.decided_digest,
-        reason=reason,
-        signature=CustodianDecline(project.name, project.decided_digest, reason).sign(context.keyring.identity),
-    )
+    digest, reason = project.decided_digest, project.reason
+    request = custody_pb2.CustodyDeclineRequest(project=project.name, specification_digest=digest, reason=reason)
+    request.signature = CustodianDecline(project.name, digest, reason).sign(context.keyring.identity)
     context.call(context.carole.Decline, request)
     context.state.update(project.name, stage=DECLINED, blocking_error="")
-    log.info("declined", project=project.name, digest=project.decided_digest.hex(), reason=reason)
+    log.info("declined", project=project.name, digest=digest.hex(), reason=reason)
 
 
 def profile(context: StepContext, task: Task) -> None:
@@ -115,9 +111,7 @@ def profile(context: StepContext, task: Task) -> None:
 
 
 @contextmanager
-def cleaned_records(
-    context: StepContext, task: Task, stage: Callable[[str], AbstractContextManager[None]]
-) -> Iterator[CleanedFile]:
+def cleaned_records(context: StepContext, task: Task, stage: Stage) -> Iterator[CleanedFile]:
     """The source's records, cleaned, outside memory; they are erased when the block ends."""
     memory = MemoryLimit(context.configuration.limits.memory_bytes)
 

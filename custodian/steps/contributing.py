@@ -133,13 +133,8 @@ def _begin(context: StepContext, task: Task, upload: Upload) -> contribution_pb2
 
 def _commit(context: StepContext, upload: Upload, content: Content) -> bool:
     """Commit the upload; false if Carole reports gaps."""
-    request = contribution_pb2.CommitUploadRequest(
-        project=upload.project,
-        upload=upload.id,
-        chunks=len(content.digests),
-        total_bytes=upload.total_bytes,
-        root=content.root,
-    )
+    request = contribution_pb2.CommitUploadRequest(project=upload.project, upload=upload.id, root=content.root)
+    request.chunks, request.total_bytes = len(content.digests), upload.total_bytes
     try:
         context.call(context.carole.CommitUpload, request, COMMIT_SECONDS)
     except GemelError as error:

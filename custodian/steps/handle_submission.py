@@ -21,7 +21,6 @@ from functools import partial
 import numpy as np
 import polars as pl
 import structlog
-from numpy.typing import NDArray
 
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.pki.sealing_suites import require_sealing_keys
@@ -36,6 +35,7 @@ from gemel.common.wire.row_handles import (
     request_digest,
     seal_row_handles,
 )
+from gemel.custodian.arrays import I16, I64, U32
 from gemel.custodian.encoding.columns import random_order
 from gemel.custodian.state.row_map import unpack_codes, unpack_decoys, unpack_map
 from gemel.custodian.state.state_database import JOINED, Upload
@@ -116,7 +116,7 @@ def submit_row_handles(context: StepContext, task: Task) -> Outcome:
     return Outcome.DONE
 
 
-def handles_of(identifiers: pl.Series, rows: NDArray[np.uint32], decoys: pl.Series | None = None) -> NDArray[np.uint32]:
+def handles_of(identifiers: pl.Series, rows: U32, decoys: pl.Series | None = None) -> U32:
     """A random number for the record of each row, the same for rows of one record, from 0 without gaps.
 
     `identifiers` are the custodian's own of each signed row, `decoys` a number for its decoy; both are null for a
@@ -138,13 +138,11 @@ def handles_of(identifiers: pl.Series, rows: NDArray[np.uint32], decoys: pl.Seri
     return handles
 
 
-def different_among(names: pl.Series, rows: NDArray[np.uint32]) -> int:
+def different_among(names: pl.Series, rows: U32) -> int:
     return names.gather(pl.Series(rows)).drop_nulls().n_unique()
 
 
-def codes_rows(
-    identifiers: pl.Series, n_signed: int, rows: NDArray[np.uint32], handles: NDArray[np.uint32]
-) -> NDArray[np.uint32]:
+def codes_rows(identifiers: pl.Series, n_signed: int, rows: U32, handles: U32) -> U32:
     """Row in the set of codes of each handle's record: uint32, shape (n_records,); decoys and dummies have no codes."""
     handle, first = np.unique(handles, return_index=True)
     requested = pl.DataFrame({"identifier": identifiers.gather(pl.Series(rows[first])), "handle": handle})
@@ -159,9 +157,7 @@ def codes_rows(
     return found["row"].to_numpy().astype(np.uint32)
 
 
-def values_of_rows(
-    codes: Mapping[str, NDArray[np.int16]], names: Sequence[str], rows: NDArray[np.int64]
-) -> NDArray[np.uint32]:
+def values_of_rows(codes: Mapping[str, I16], names: Sequence[str], rows: I64) -> U32:
     """The codes of some rows, as they are reported, one row after the other: uint32, shape (n_rows * n_variables,); 0
     for none.
     """
@@ -172,7 +168,7 @@ def values_of_rows(
     return np.stack(table, axis=1).astype(np.uint32).ravel() if table else np.empty(0, dtype=np.uint32)
 
 
-def _rows(context: StepContext, task: Task, request: bytes, upload: Upload) -> NDArray[np.uint32]:
+def _rows(context: StepContext, task: Task, request: bytes, upload: Upload) -> U32:
     requested = requested_rows_of(context, task, request, upload)
     if requested.upload != upload.id:
         raise _wrong(task, "rows of another upload than the newest")

@@ -131,22 +131,18 @@ def _held_bytes(spec: Specification, size: FileSize) -> int:
 def unit_bytes(spec: Specification, size: FileSize) -> int:
     """Bytes that are held for each row of a unit."""
     text = 4 * size.text_bytes // size.n_rows + 64
-    return (
-        text
-        + max(
-            sum(_field_bytes(field.bits) for field in spec.fields if field.name not in fixed_fields(rule, spec))
-            for rule in spec.keyed_rules
-        )
-        + 24 * len(spec.keyed_rules)
-        + (_shared_bytes(spec) if spec.mode == "shared" else 0)
-    )
+    signed = [
+        sum(_field_bytes(field.bits) for field in spec.fields if field.name not in fixed_fields(rule, spec))
+        for rule in spec.keyed_rules
+    ]
+    shared = _shared_bytes(spec) if spec.mode == "shared" else 0
+    return text + max(signed) + 24 * len(spec.keyed_rules) + shared
 
 
 def _shared_bytes(spec: Specification) -> int:
     """Of a row's words, which are shared and encrypted where they are, and of its place in the order that is drawn."""
-    words = (
-        sum(field.bits for field in spec.fields) // WORD_BITS + len(spec.keyed_rules) + len(spec.fields) // WORD_BITS
-    )
+    signed = sum(field.bits for field in spec.fields) // WORD_BITS
+    words = signed + len(spec.keyed_rules) + len(spec.fields) // WORD_BITS
     return 8 * (words + 1) + 48
 
 

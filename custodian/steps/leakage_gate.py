@@ -39,8 +39,8 @@ def pass_gate(context: StepContext, task: Task, file: CleanedFile) -> None:
     """Measure cleaned records, and refuse to go on above the limit."""
     if context.gate is None or not task.spec.leakage.refuses(task.spec.mode):
         return
-    known = context.state.leakage(task.project)
-    if known is None or known.specification_digest != task.specification_digest or known.overridden_at is None:
+    known = context.state.leakage(task.project, task.specification_digest)
+    if known is None or known.overridden_at is None:
         # Measured at every attempt: the source may have been corrected in between.
         context.progress.update(task.project, "measuring what Carole could learn", 0.0)
         # The same records have the same verdict, however often it is tried, and no other party can foresee it.
@@ -61,33 +61,27 @@ def pass_gate(context: StepContext, task: Task, file: CleanedFile) -> None:
         known = context.state.keep_leakage(known)
         log.info("leakage", project=task.project, worst=known.worst, limit=known.limit, exceeds=known.exceeds)
     if known.exceeds and known.overridden_at is None:
-        raise GemelError(
-            ErrorCode.LEAKAGE,
-            f"Carole could learn more of these records than the limit of {known.limit:.1%} allows",
-            where=f"project {task.project}, {known.field}",
-            got=f"{known.worst:.1%} {_unit(known.field)}",
-            remedy=f"see where with `gemel {context.party.name} leakage`, and ask the coordinator for another"
-            f" specification; or contribute nevertheless:"
-            f" `gemel {context.party.name} override {task.project} --reason ...`",
-        )
+        gemel, where = f"gemel {context.party.name}", f"project {task.project}, {known.field}"
+        what = f"Carole could learn more of these records than the limit of {known.limit:.1%} allows"
+        got = f"{known.worst:.1%} {_unit(known.field)}"
+        remedy = f"see where with `{gemel} leakage`, and ask the coordinator for another specification; or contribute"
+        remedy += f" nevertheless: `{gemel} override {task.project} --reason ...`"
+        raise GemelError(ErrorCode.LEAKAGE, what, where=where, got=got, remedy=remedy)
 
 
 def _measured(gate: Gate, file: CleanedFile, spec: Specification, keys: AssessmentKeys) -> LeakageReport:
     """The report on a file; on whole blocks and some records of a large one, where its columns are not held anyway."""
     if file.n_rows <= WHOLE_ROWS or not spec.in_blocks or spec.padding is not None:
-        return gate(file.columns(spec), spec, file.variables(), keys)
+        return gate(file.columns(spec), spec, file.variables(), keys, None)
     drawn = drawn_records(file, spec, keys.generator("drawn records"))
     return gate(drawn.columns, spec, drawn.variables, keys, drawn)
-
-
-_FIELD = "field "
 
 
 def _of_what(verdict: Verdict) -> str:
     """What the limit is exceeded for, as it is kept: the field, or the attacker who recognises whole rows."""
     if verdict.attacker != PUBLIC:
         return ATTACKERS[verdict.attacker]
-    return "" if verdict.worst is None else f"{_FIELD}{verdict.worst.field}"
+    return "" if verdict.worst is None else f"field {verdict.worst.field}"
 
 
 def _unit(kept: str) -> str:
@@ -128,9 +122,9 @@ def statement(
     context: StepContext, project: str, specification_digest: bytes
 ) -> contribution_pb2.LeakageStatement | None:
     """The measurement for Carole's audit log, if one was made."""
-    known = context.state.leakage(project)
-    if known is None or known.specification_digest != specification_digest:
+    known = context.state.leakage(project, specification_digest)
+    if known is None:
         return None
-    return contribution_pb2.LeakageStatement(
-        worst=known.worst, limit=known.limit, overridden=known.overridden_at is not None, reason=known.reason
-    )
+    overridden = known.overridden_at is not None
+    shares = {"worst": known.worst, "limit": known.limit}
+    return contribution_pb2.LeakageStatement(**shares, overridden=overridden, reason=known.reason)

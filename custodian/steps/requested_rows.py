@@ -18,7 +18,6 @@ from dataclasses import asdict, dataclass, field
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.keys.sealing import SealContext
@@ -27,6 +26,7 @@ from gemel.common.specification import Requested, ResolutionSpec, Specification
 from gemel.common.wire.named_rows import NamedRowsContext, SharedRows, open_rows
 from gemel.common.wire.resolved_share import ResolvedShare, malformed, open_share
 from gemel.common.wire.row_handles import RowHandlesRequest
+from gemel.custodian.arrays import U32
 from gemel.custodian.state.state_database import REQUEST_COUNT, REQUESTED, Upload
 from gemel.custodian.steps.share import Share
 from gemel.custodian.steps.signing import computing
@@ -76,12 +76,7 @@ def requested_rows_of(context: StepContext, task: Task, content: bytes, upload: 
 
 
 def count_requested(
-    context: StepContext,
-    task: Task,
-    upload: Upload,
-    rows: NDArray[np.uint32],
-    identifiers: pl.Series,
-    decoys: pl.Series,
+    context: StepContext, task: Task, upload: Upload, rows: U32, identifiers: pl.Series, decoys: pl.Series
 ) -> Requested:
     """Count the rows whose handles are about to be submitted, and refuse if they would join too many.
 
@@ -124,7 +119,7 @@ def _refuse_again(resolution: ResolutionSpec, refused: dict[str, float], where: 
             raise GemelError(ErrorCode.LEAKAGE, what, where=where, got=got, remedy=remedy)
 
 
-def _identified(upload: Upload, rows: NDArray[np.uint32], identifiers: pl.Series, decoys: pl.Series) -> pl.DataFrame:
+def _identified(upload: Upload, rows: U32, identifiers: pl.Series, decoys: pl.Series) -> pl.DataFrame:
     """Rule and record, or decoy, of some rows of an upload, each of them once; none of dummies.
 
     A rule is named with the encoding that it belongs to, and so is a decoy with the upload: in an upload of the same
@@ -222,7 +217,7 @@ def check_resolved(
         raise malformed("links that are less probable than the threshold")
 
 
-def _tables(found: ResolvedShare, rows: NDArray[np.uint32], grant: str) -> dict[str, pl.DataFrame]:
+def _tables(found: ResolvedShare, rows: U32, grant: str) -> dict[str, pl.DataFrame]:
     ids = pl.Series(found.ids, dtype=pl.String)
     named = pl.DataFrame({"row": rows[found.pair], "pair_id": ids, "link_probability": found.probability})
     pairs = named.with_columns(linked=pl.Series(found.linked)).sort("row", "pair_id")

@@ -20,7 +20,7 @@ from gemel.common.errors import GemelError
 from gemel.common.keys.derivation import Seed
 from gemel.common.specification import Specification
 from gemel.common.specification.model.protection import CoarseningStep
-from gemel.custodian.encoding.categories import Relabelling, coarsened_labels
+from gemel.custodian.encoding.categories import Coarsening, Relabelling, coarsened_labels
 from gemel.custodian.state.state_database import Result
 from gemel.custodian.state.working_tables import on_disk
 from gemel.custodian.steps.own_share import own_share
@@ -48,7 +48,7 @@ def labelled(
     seed: Seed,
     encoding_digest: bytes,
     epoch: int,
-    coarsened: Mapping[str, CoarseningStep | str] = MappingProxyType({}),
+    coarsened: Mapping[str, Coarsening] = MappingProxyType({}),
 ) -> dict[str, Any]:
     """The document with the categories of each coded variable, in the order of its codes; groups where coarsened.
 
@@ -127,30 +127,30 @@ def _write(step_context: StepContext, task: Task, folder: Path, share: Share, ta
     project = step_context.state.project(task.project)
     timings = json.loads(project.timings) if project is not None else {}
     coarsened = coarsened_variables(share.statistics, task.spec)
+    side = step_context.party.side
+    exact = task.spec.release.exact_to(side)
     with on_disk("the results cannot be written", folder, "results"):
         folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         temporary = folder.with_name(f".{folder.name}.{secrets.token_hex(8)}")
         temporary.mkdir(mode=0o700)
         try:
             for name, table in tables.items():
-                side = step_context.party.side
-                exact = task.spec.release.exact_to(side)
                 metadata = run_provenance(task.spec, task.run, name, (side,), exact=exact).metadata()
                 table.write_parquet(temporary / f"{name}.parquet", metadata=metadata)
             if "links" in tables:
                 tables["links"].write_csv(temporary / "links.csv")
             (temporary / "statistics.json").write_text(json.dumps(share.statistics, indent=2) + "\n", encoding="utf-8")
             if share.joint is not None:
-                named = labelled(
-                    share.joint, task.spec, kept_seed(step_context, task), task.encoding_digest, task.epoch, coarsened
-                )
+                seed = kept_seed(step_context, task)
+                named = labelled(share.joint, task.spec, seed, task.encoding_digest, task.epoch, coarsened)
                 (temporary / "joint.json").write_text(json.dumps(named) + "\n", encoding="utf-8")
             if coarsened:
                 coarsening_table(coarsened, task.spec).write_csv(temporary / COARSENING)
             (temporary / "timings.json").write_text(json.dumps(timings, indent=2) + "\n", encoding="utf-8")
             for path in temporary.iterdir():
                 path.chmod(0o600)
-                _sync_file(path)
+                with path.open("rb") as file:
+                    os.fsync(file.fileno())
             sync_folder(temporary)
             if folder.exists():  # complete, from a fetch interrupted before it was recorded
                 shutil.rmtree(folder)
@@ -158,11 +158,3 @@ def _write(step_context: StepContext, task: Task, folder: Path, share: Share, ta
             sync_folder(folder.parent)
         finally:
             shutil.rmtree(temporary, ignore_errors=True)
-
-
-def _sync_file(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -6,7 +6,6 @@ the same keys. A message that Carole has already is not posted again.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -24,6 +23,7 @@ from gemel.common.wire.parties import side_to_wire
 from gemel.custodian.agreement.agreement import Agreement
 from gemel.custodian.agreement.agreement_messages import Terms
 from gemel.custodian.agreement.seed_file import load_seed_file
+from gemel.custodian.arrays import Columns
 from gemel.custodian.cleaning.columns import clean
 from gemel.custodian.cleaning.parts import similar_values
 from gemel.custodian.encoding.categories import Relabelling
@@ -72,7 +72,7 @@ def canary(spec: Specification, encoding: bytes, side: Side, seed: Seed, epoch: 
     signed = spec.model_copy(update={"mode": mode, "variables": (), "fields": fields, "padding": None})
     columns = clean(frame, signed, side).columns
 
-    def signatures(of: Specification, values: Mapping[str, pl.Series]) -> list[bytes]:
+    def signatures(of: Specification, values: Columns) -> list[bytes]:
         sets = encode_records(values, of, seed, epoch, shuffle=file_order, threads=1).sets
         return [bytes(part) for part in to_bytes(sets)]
 
@@ -214,11 +214,7 @@ def _report(context: StepContext, task: Task, seed: Seed, made: Canary) -> Outco
 
 
 def _send_report(context: StepContext, task: Task, seed: Seed, made: Canary) -> None:
-    request = custody_pb2.ReportKeysRequest(
-        project=task.project,
-        epoch=task.epoch,
-        key_check_value=key_check_value(seed, task.project, task.encoding_digest, task.epoch),
-        canary_digest=made.digest,
-        canary_parts=made.parts,
-    )
+    request = custody_pb2.ReportKeysRequest(project=task.project, epoch=task.epoch, canary_parts=made.parts)
+    request.key_check_value = key_check_value(seed, task.project, task.encoding_digest, task.epoch)
+    request.canary_digest = made.digest
     context.call(context.carole.ReportKeys, request)

@@ -23,7 +23,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from importlib.metadata import version
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 import polars as pl
@@ -34,6 +33,7 @@ from gemel.common.parties import Side
 from gemel.common.specification import Specification, encoding_digest, specification_digest
 from gemel.common.specification.model.protection import CoarseningStep, step_name
 from gemel.common.specification.model.section import folded_label
+from gemel.custodian.encoding.categories import Coarsening
 
 MAX_STATISTICS_BYTES = 64 << 20
 MAX_PAIRS_PER_ROW = 10_000
@@ -45,15 +45,13 @@ RESOLVED = "resolved.bin"
 _PROBABILITY = "link_probability"
 _ROW = {"row": pl.UInt32()}
 _VALUES = {_PROBABILITY: pl.Float64()}
-SCHEMAS: Mapping[str, Mapping[str, pl.DataType]] = MappingProxyType(
-    {
-        "links": {**_ROW, "link_id": pl.String(), **_VALUES},
-        "pairs": {**_ROW, "pair_id": pl.String(), **_VALUES, "linked": pl.Boolean()},
-        "copies": {**_ROW, "copy_id": pl.String()},
-        "entities": {**_ROW, "entity_id": pl.String()},
-        "draws": {**_ROW, "pair_id": pl.String(), "draw": pl.UInt32(), "link_probability": pl.Float64()},
-    }
-)
+SCHEMAS: Mapping[str, Mapping[str, pl.DataType]] = {
+    "links": {**_ROW, "link_id": pl.String(), **_VALUES},
+    "pairs": {**_ROW, "pair_id": pl.String(), **_VALUES, "linked": pl.Boolean()},
+    "copies": {**_ROW, "copy_id": pl.String()},
+    "entities": {**_ROW, "entity_id": pl.String()},
+    "draws": {**_ROW, "pair_id": pl.String(), "draw": pl.UInt32(), "link_probability": pl.Float64()},
+}
 _ID = r"^[0-9a-f]{16}$"
 
 
@@ -156,26 +154,24 @@ def safe_name(name: str) -> str:
 COARSENING = "coarsening.csv"
 
 
-def coarsened_variables(statistics: Mapping[str, Any], spec: Specification) -> dict[str, CoarseningStep | str]:
+def coarsened_variables(statistics: Mapping[str, Any], spec: Specification) -> dict[str, Coarsening]:
     """The step of each variable that is released coarsened."""
     listed = statistics.get("coarsened")
     if listed is None:
         return {}
-    found: dict[str, CoarseningStep | str] = {}
+    found: dict[str, Coarsening] = {}
     for item in listed if isinstance(listed, list) else [None]:
         name = str(item.get("variable")) if isinstance(item, dict) else ""
         steps = {step_name(step): step for step in spec.coarsenings(name)}
         step = steps.get(str(item.get("coarsening"))) if isinstance(item, dict) else None
         if step is None or name in found:
-            raise malformed(
-                "a variable twice" if name in found else "another one",
-                "the result is coarsened in a way that the approved specification does not allow",
-            )
+            what = "the result is coarsened in a way that the approved specification does not allow"
+            raise malformed("a variable twice" if name in found else "another one", what)
         found[name] = step
     return found
 
 
-def coarsening_table(steps: Mapping[str, CoarseningStep | str], spec: Specification) -> pl.DataFrame:
+def coarsening_table(steps: Mapping[str, Coarsening], spec: Specification) -> pl.DataFrame:
     """Every category of the coarsened variables with what it is released as."""
     rows = [
         (name, label, step.group_of[folded_label(label)] if isinstance(step, CoarseningStep) else None)

@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from gemel.common.keys.check import key_check_value
 from gemel.common.keys.derivation import Seed
@@ -32,6 +31,7 @@ from gemel.common.signatures.signature_sets import SignatureSet
 from gemel.common.specification import Specification
 from gemel.common.wire.manifest import Manifest, manifest_to_wire
 from gemel.common.wire.share_headers import HeaderAbout, seal_header
+from gemel.custodian.arrays import I64
 from gemel.custodian.encoding.categories import known_set
 from gemel.custodian.encoding.decoys import with_decoys
 from gemel.custodian.encoding.file_records import MakeTable
@@ -73,7 +73,7 @@ class UploadShares:
     def shared(self, portion: Portion[SignatureSet]) -> Portion[SentSet]:
         """The next portion, with its rows in the order that was drawn."""
         sent: list[SentSet] = []
-        drawn: list[NDArray[np.int64]] = []
+        drawn: list[I64] = []
         at = 0
         for part in portion.sets:
             made, order = self._sharing.shared(part)

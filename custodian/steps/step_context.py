@@ -204,15 +204,12 @@ class Task:
         spec = load_specification(message.specification, f"the specification of project {status.project}")
         found = specification_digest(spec), encoding_digest(spec)
         if spec.project != status.project or found != (status.specification_digest, status.encoding_digest):
-            raise GemelError(
-                ErrorCode.SPECIFICATION,
-                "the specification from Carole does not have the digests she sent with it",
-                where=f"project {status.project}",
-                got=f"specification {found[0].hex()[:16]} and encoding {found[1].hex()[:16]} with Python's tables of "
-                f"Unicode {unicodedata.unidata_version}",
-                remedy="run the same versions of Gemel and of Python (3.11, 3.12, ... carry different Unicode tables) "
-                "as Carole; if you do, ask the coordinator to compare digests",
-            )
+            what = "the specification from Carole does not have the digests she sent with it"
+            got = f"specification {found[0].hex()[:16]} and encoding {found[1].hex()[:16]} with Python's tables of "
+            got += f"Unicode {unicodedata.unidata_version}"
+            remedy = "run the same versions of Gemel and of Python (3.11, 3.12, ... carry different Unicode tables) "
+            remedy += "as Carole; if you do, ask the coordinator to compare digests"
+            raise GemelError(ErrorCode.SPECIFICATION, what, where=f"project {status.project}", got=got, remedy=remedy)
         return cls(
             kind=message.kind,
             project=spec.project,
@@ -246,14 +243,11 @@ def require_approved(context: StepContext, task: Task) -> None:
     refuse_former_epoch(context, task)
     project = context.state.project(task.project)
     if project is None or project.decision != "approved" or project.decided_digest != task.specification_digest:
-        raise GemelError(
-            ErrorCode.SPECIFICATION,
-            "Carole requests work on a specification that this custodian has not approved",
-            where=f"project {task.project}",
-            got=f"specification {task.specification_digest.hex()[:16]}",
-            remedy=f"read it with `gemel {context.party.name} specification {task.project}` and approve it"
-            " if it is right",
-        )
+        what = "Carole requests work on a specification that this custodian has not approved"
+        got = f"specification {task.specification_digest.hex()[:16]}"
+        command = f"`gemel {context.party.name} specification {task.project}`"
+        remedy = f"read it with {command} and approve it if it is right"
+        raise GemelError(ErrorCode.SPECIFICATION, what, where=f"project {task.project}", got=got, remedy=remedy)
     if task.epoch != project.epoch:
         what = "Carole requests work in an epoch that this custodian's operator has not consented to"
         got = f"epoch {task.epoch} instead of {project.epoch}"

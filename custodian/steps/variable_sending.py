@@ -36,6 +36,7 @@ from gemel.common.wire.granted_variables import (
 )
 from gemel.common.wire.parties import side_to_wire
 from gemel.custodian.cleaning.variables import VariableCleaning
+from gemel.custodian.encoding.categories import Coarsening
 from gemel.custodian.state.working_tables import on_disk
 from gemel.custodian.steps.own_share import OwnShare, own_share
 from gemel.custodian.steps.share import coarsened_variables, run_provenance, safe_name
@@ -132,13 +133,10 @@ def _recipient(step_context: StepContext, task: Task, transfer: Transfer) -> Mem
         found = members.in_role(Side(transfer.to).role)
         found = found if found.identity == step_context.keyring.peer else None
     if found is None:
-        raise GemelError(
-            ErrorCode.NOT_ADMITTED,
-            f"{transfer.recipient} is not in this custodian's membership list"
-            f"{'' if transfer.to_analyst else ' under the identity of `peer` in its configuration'}",
-            where=task.of_run,
-            remedy="get the current membership list, and compare its digest by phone",
-        )
+        what = f"{transfer.recipient} is not in this custodian's membership list"
+        what += "" if transfer.to_analyst else " under the identity of `peer` in its configuration"
+        remedy = "get the current membership list, and compare its digest by phone"
+        raise GemelError(ErrorCode.NOT_ADMITTED, what, where=task.of_run, remedy=remedy)
     require_sealing_keys(task.spec, (found,), task.of_run)
     return found
 
@@ -170,9 +168,7 @@ def granted_values(
     return records.join(found, left_on="identifier", right_on=identifier, how="left", maintain_order="left")
 
 
-def _coarsened(
-    table: SourceTable, spec: Specification, side: Side, steps: dict[str, CoarseningStep | str]
-) -> pl.DataFrame:
+def _coarsened(table: SourceTable, spec: Specification, side: Side, steps: dict[str, Coarsening]) -> pl.DataFrame:
     """The table with the variables that the result was released coarsened in as they were released."""
     frame = table.frame
     if not steps:

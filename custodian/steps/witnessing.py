@@ -72,21 +72,16 @@ class Look:
     response: audit_pb2.WitnessResponse
 
 
-def witness(context: StepContext) -> None:
-    """Verify the log's newest checkpoint, compare it with what the other has seen, and keep it; AUDIT or SIGNATURE."""
-    _look(context)
-
-
 def countersign(context: StepContext) -> None:
     """As `witness`; afterwards Carole has this custodian's countersignature of the log as it was found."""
-    _countersigned(context, _look(context))
+    _countersigned(context, witness(context))
 
 
 def countersigned_by_both(context: StepContext, task: Task) -> bool:
     """Whether a run's share may be fetched: its release is in the log, and the other custodian has countersigned the
     log at least as far as this one had seen it when the share was first offered, or the operator goes without.
     """
-    first = _look(context, task.project, task.run)
+    first = witness(context, task.project, task.run)
     believed_release(first.response, first.seen, task.project, task.run)
     size, since = context.offered.get((task.project, task.run), (first.seen.size, time.monotonic()))
     # The log is only shorter than it was then if the operator has accepted a restored one since.
@@ -110,10 +105,11 @@ def countersigned_by_both(context: StepContext, task: Task) -> bool:
 
 def _countersigned(context: StepContext, look: Look) -> Look:
     """A look after which Carole has the countersignature of what `look` has found."""
-    return look if look.sent >= look.seen.size else _look(context)
+    return look if look.sent >= look.seen.size else witness(context)
 
 
-def _look(context: StepContext, project: str = "", run: str = "") -> Look:
+def witness(context: StepContext, project: str = "", run: str = "") -> Look:
+    """Verify the log's newest checkpoint, compare it with what the other has seen, and keep it; AUDIT or SIGNATURE."""
     before = context.state.newest_seen()
     believed, response = context.log_reader.read(project, run)
     assert believed.seen is not None  # noqa: S101 - `read` has verified one

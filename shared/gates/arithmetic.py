@@ -60,17 +60,12 @@ class Arithmetic:
         """
         sizes = [x[0].size for x, _ in requests]
         results = np.empty((2, sum(sizes)), dtype=np.uint64)
-        begin = 0
-        for size, (x, y) in zip(sizes, requests, strict=True):
-            self._add_products(_flat(x) + _flat(y), results[0, begin : begin + size])
-            begin += size
+        parts = np.split(results, np.cumsum(sizes)[:-1], axis=1)
+        for part, (x, y) in zip(parts, requests, strict=True):
+            self._add_products(_flat(x) + _flat(y), part[0])
         self.send(self.own.previous, results[0])
         results[1] = self.receive(self.own.next, results.shape[1])
-        begins = np.cumsum([0, *sizes])
-        return [
-            results[:, begin : begin + size].reshape(x.shape)
-            for begin, size, (x, _) in zip(begins, sizes, requests, strict=False)
-        ]
+        return [part.reshape(x.shape) for part, (x, _) in zip(parts, requests, strict=True)]
 
     def _add_products(self, operands: tuple[Words, Words, Words, Words], out: Words) -> None:
         """This party's parts of products, block by block, so that what is drawn is still in the cache."""
@@ -97,9 +92,8 @@ class Arithmetic:
         """The next message of a party; DEVIATION if it has another length."""
         content = self.channel.receive(sender)
         if len(content) != length:
-            raise deviation(
-                self.stage, f"a message has {len(content)} bytes instead of {length}", (self.own, sender), (sender,)
-            )
+            what = f"a message has {len(content)} bytes instead of {length}"
+            raise deviation(self.stage, what, (self.own, sender), (sender,))
         return content
 
 

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
 from gemel.common.signatures.row_words import WORD_BITS
-from gemel.shared.gates.gates import Shared, Words
+from gemel.shared.gates.gates import Pairs, Shared, Words
 
 
 def slices_of(words: Shared) -> Shared:
@@ -33,7 +32,7 @@ def rows_of(slices: Shared, n: int) -> Shared:
 
 
 def difference_slices(
-    rows_a: Shared, rows_b: Shared, pair_a: NDArray[np.int64], pair_b: NDArray[np.int64], words_a: slice, words_b: slice
+    rows_a: Shared, rows_b: Shared, pair_a: Pairs, pair_b: Pairs, words_a: slice, words_b: slice
 ) -> Shared:
     """The exclusive or of words of the rows of each pair, as slices: uint64, shape (shares, bits, ceil(n / 64)).
 
@@ -41,12 +40,9 @@ def difference_slices(
     `words_a`, `words_b`: which words of a row of either, equally many.
     """
     width = words_a.stop - words_a.start
-    shares = len(rows_a)
-    out = np.empty((shares, WORD_BITS * width, -(-len(pair_a) // WORD_BITS)), dtype=np.uint64)
-    for share in range(shares):
-        _slice_differences(
-            rows_a[share], rows_b[share], pair_a, pair_b, words_a.start, words_b.start, width, out[share]
-        )
+    out = np.empty((len(rows_a), WORD_BITS * width, -(-len(pair_a) // WORD_BITS)), dtype=np.uint64)
+    for a, b, slices in zip(rows_a, rows_b, out, strict=True):
+        _slice_differences(a, b, pair_a, pair_b, words_a.start, words_b.start, width, slices)
     return out
 
 
@@ -95,9 +91,8 @@ def _unslice(slices: Words, out: Words) -> None:
 
 @njit(nogil=True, cache=True)
 def _slice_differences(
-    a: Words, b: Words, pair_a: NDArray[np.int64], pair_b: NDArray[np.int64], from_a: int, from_b: int, width: int,
-    out: Words,
-) -> None:  # fmt: skip
+    a: Words, b: Words, pair_a: Pairs, pair_b: Pairs, from_a: int, from_b: int, width: int, out: Words
+) -> None:
     n = len(pair_a)
     # Eight words of a slice at a time: a line of the cache.
     blocks = np.zeros((width, 8, 64), dtype=np.uint64)

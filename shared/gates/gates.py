@@ -9,6 +9,8 @@ from numpy.typing import NDArray
 Words = NDArray[np.uint64]
 Shared = NDArray[np.uint64]
 """Words of two shares each: [0] is share s_i of party i, [1] its share s_(i+1)."""
+Pairs = NDArray[np.int64]
+"""A row of one file for each pair."""
 
 
 @njit(nogil=True, cache=True)

@@ -13,15 +13,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gemel.common.signatures.row_words import WORD_BITS, RowWords
 from gemel.shared.gates.bit_slices import difference_slices, slices_of
 from gemel.shared.gates.counting import AllOf, Circuit, all_ones, at_most, counted, less_than, lockstep
-from gemel.shared.gates.gates import Shared
+from gemel.shared.gates.gates import Pairs, Shared
 from gemel.shared.gates.output_bits import COUNTED, Exchange, PairComparison
-
-Pairs = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -101,10 +98,8 @@ class _Found:
 
 def _counts(pairs: SlicedPairs, comparison: PairComparison, ones: Shared, all_of: AllOf) -> _Counts:
     names = [field.name for field in comparison.shared]
-    two = [
-        (comparison.fields[exchange.first].name, comparison.fields[exchange.second].name)
-        for exchange in comparison.shared_exchanges
-    ]
+    fields = comparison.fields
+    two = [(fields[each.first].name, fields[each.second].name) for each in comparison.shared_exchanges]
     crossed = [each for first, second in two for each in ((first, second), (second, first))]
     circuits: list[Circuit[Shared]] = [counted(pairs.differences(name, name)) for name in names]
     circuits += [counted(pairs.differences(*each)) for each in crossed]
@@ -117,17 +112,15 @@ def _counts(pairs: SlicedPairs, comparison: PairComparison, ones: Shared, all_of
 
 
 def _found(counts: _Counts, comparison: PairComparison, ones: Shared, shape: tuple[int, int], all_of: AllOf) -> _Found:
-    circuits: list[Circuit[Shared]] = [
-        at_most(count, field.limits, ones) for field, count in zip(comparison.shared, counts.straight, strict=True)
-    ]
+    straight = zip(comparison.shared, counts.straight, strict=True)
+    circuits: list[Circuit[Shared]] = [at_most(count, field.limits, ones) for field, count in straight]
     index = {place: k for k, place in enumerate(comparison.shared_fields)}
     for exchange, crosswise in zip(comparison.shared_exchanges, counts.crosswise, strict=True):
         circuits += [at_most(count, exchange.limits, ones) for count in crosswise]
         first, second = (counts.straight[index[field]] for field in (exchange.first, exchange.second))
         circuits.append(_sum_less(crosswise, (first, second), ones))
-    earlier = [
-        tag for tag, (rule, _) in zip(counts.tags, comparison.other_rules, strict=True) if rule < comparison.own_place
-    ]
+    tags = zip(counts.tags, comparison.other_rules, strict=True)
+    earlier = [tag for tag, (rule, _) in tags if rule < comparison.own_place]
     if earlier:
         circuits.append(all_ones(np.stack(earlier, axis=1) ^ ones[:, :, None]))
     results = lockstep(circuits, all_of)

@@ -10,9 +10,9 @@ from gemel.common.progress import StageProgress
 from gemel.common.signatures.row_words import WORD_BITS, RowWords
 from gemel.shared.gates.bit_slices import rows_of
 from gemel.shared.gates.gate_check import GATE_WORDS
-from gemel.shared.gates.gates import Shared
+from gemel.shared.gates.gates import Pairs, Shared
 from gemel.shared.gates.output_bits import PairComparison
-from gemel.shared.gates.output_slices import Pairs, SlicedPairs, output_slices
+from gemel.shared.gates.output_slices import SlicedPairs, output_slices
 from gemel.shared.gates.party import Party
 
 BATCH_WORDS = 1024

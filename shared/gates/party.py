@@ -118,7 +118,6 @@ _READY = b"ready"
 
 def _derived(keys: tuple[bytes, bytes], purpose: bytes) -> tuple[bytes, bytes]:
     """A pair of keys for one purpose from the session's pair."""
-    one, other = (
-        HKDF(SHA256(), KEY_BYTES, salt=None, info=b"gemel shared computation 1 " + purpose).derive(key) for key in keys
-    )
+    info = b"gemel shared computation 1 " + purpose
+    one, other = (HKDF(SHA256(), KEY_BYTES, salt=None, info=info).derive(key) for key in keys)
     return one, other

@@ -86,26 +86,21 @@ class AgreedWords:
         links = own.previous, own.next
         for party, tag in zip(links, tags, strict=True):
             arithmetic.send_bytes(party, tag)
-        found = [
-            not hmac.compare_digest(arithmetic.receive_bytes(party, TAG_BYTES), tag)
-            for party, tag in zip(links, tags, strict=True)
-        ]
+        theirs = [arithmetic.receive_bytes(party, TAG_BYTES) for party in links]
+        found = [not hmac.compare_digest(received, tag) for received, tag in zip(theirs, tags, strict=True)]
         # An output may be opened only where no honest party has found anything, so each waits for the others' word.
         for party in links:
             arithmetic.send_bytes(party, _WRONG if fault or any(found) else _RIGHT)
         heard = [arithmetic.receive_bytes(party, 1) != _RIGHT for party in links]
         if not (fault or any(found) or any(heard)):
             return
-        others = links
         if any(found):
-            other = own.previous if found[0] else own.next
-            raise deviation(arithmetic.stage, f"{self._what} differ", (own, other), others)
+            raise deviation(arithmetic.stage, f"{self._what} differ", (own, links[0] if found[0] else links[1]), links)
         if fault:
-            raise deviation(arithmetic.stage, fault, others, others)
-        reporter = others[0] if heard[0] else others[1]
-        raise deviation(
-            arithmetic.stage, f"{self._what} are not as {reporter.title} has them,", (own, reporter), others
-        )
+            raise deviation(arithmetic.stage, fault, links, links)
+        reporter = links[0] if heard[0] else links[1]
+        what = f"{self._what} are not as {reporter.title} has them,"
+        raise deviation(arithmetic.stage, what, (own, reporter), links)
 
 
 _RIGHT, _WRONG = b"\x01", b"\x00"

@@ -6,6 +6,7 @@ import os
 import secrets
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Protocol
 
 from gemel.carole.engine.run.specified import plan_of
@@ -51,7 +52,6 @@ class Member(Protocol):
 
     def at_present(self) -> Member:
         """The same member, with the list of members as it is now."""
-        ...
 
 
 Job = Callable[[JoinedSession, OfferedSession, Member, Progress], object]
@@ -124,9 +124,7 @@ class ComputeProcess:
         calls.attend((), 0)
         members, identity, key = session.members, member.identity, SealingKey.load(member.folder.sealing)
         with joined_session(calls, session.own, session.terms, members, identity, key) as joined:
-            self._job(
-                joined, session, member, lambda stage, fraction: self._screen.progress(joined.channel, stage, fraction)
-            )
+            self._job(joined, session, member, partial(self._screen.progress, joined.channel))
         self._screen.ends(joined.channel, time.monotonic() - began)
 
 
@@ -137,12 +135,8 @@ def take_part(joined: JoinedSession, offered: OfferedSession, member: Member, pr
     """This party's part of a computation; as `fetched_contribution` and `shared.run.job.assist`."""
     key = SealingKey.load(member.folder.sealing)
     progress("agree", 0.0)
-    contributions = [
-        fetched_contribution(
-            joined.calls, given, offered.spec, offered.epoch, member.members, offered.own, member.name, key
-        )
-        for given in offered.inputs
-    ]
+    about = offered.spec, offered.epoch, member.members, offered.own, member.name, key
+    contributions = [fetched_contribution(joined.calls, given, *about) for given in offered.inputs]
     by_side = {each.upload.side: each for each in contributions}
     if len(contributions) != len(Side) or len(by_side) != len(Side):
         what = "a contribution of Alice and one of Bob are compared"

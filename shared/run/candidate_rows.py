@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from dataclasses import field as dataclass_field
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gemel.carole.arrays import I32, U32, U64
 from gemel.carole.blocking.candidates import Block, BlockKeyedPairs, Part, shared_blocks
 from gemel.carole.engine.pairs.linkage_input import LARGE_BLOCK
 from gemel.carole.engine.pairs.shards import Unit, refuse_above_limit, shards_of, units_of
@@ -45,7 +45,7 @@ def candidate_rows(contributions: Contributions, plan: LinkagePlan, progress: St
     """Find the candidate pairs of two contributions; only the digests of blocks are read."""
     a, b = contributions
     agreed = hashlib.sha256()
-    digests: list[list[NDArray[np.uint64]]] = []
+    digests: list[list[U64]] = []
     for part in contributions:
         sizes = repr((part.upload, part.n_records, part.sets, part.sample_layout)).encode()
         agreed.update(len(sizes).to_bytes(8, "little") + sizes + part.seed_digests)
@@ -70,9 +70,7 @@ def candidate_rows(contributions: Contributions, plan: LinkagePlan, progress: St
     return CandidateRows(tuple(units), tuple(per_rule), tuple(large), agreed.digest())
 
 
-def rows_of_unit(
-    unit: Unit, digests_a: NDArray[np.uint64], digests_b: NDArray[np.uint64]
-) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+def rows_of_unit(unit: Unit, digests_a: U64, digests_b: U64) -> tuple[I32, I32]:
     """The rows of a unit's pairs in the two sets of its shard, from the digests of both: each of shape (n_pairs,)."""
     pairs = BlockKeyedPairs(0, [digests_a], [digests_b], unit.start, unit.stop)
     n = unit.stop - unit.start
@@ -82,11 +80,11 @@ def rows_of_unit(
     return row_a, row_b
 
 
-def row_words(row_a: NDArray[np.int32], row_b: NDArray[np.int32]) -> NDArray[np.uint64]:
+def row_words(row_a: I32, row_b: I32) -> U64:
     """Both rows of each pair, by their numbers in the contributions, in one word: A's in the lower half."""
     return row_a.astype(np.uint64) | row_b.astype(np.uint64) << np.uint64(32)
 
 
-def rows_of_side(words: NDArray[np.uint64], side: Side) -> NDArray[np.uint32]:
+def rows_of_side(words: U64, side: Side) -> U32:
     """A custodian's half of such words, or of a share of them."""
     return (words >> np.uint64(0 if side is Side.ALICE else 32)).astype(np.uint32)

@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 from dataclasses import field as dataclass_field
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gemel.carole.arrays import U64, Flags
 from gemel.carole.engine.pairs.preparation import pairs_in_groups
 from gemel.carole.engine.run.plan import LinkagePlan
 from gemel.carole.engine.run.resources import MemoryBudget, packing_of
@@ -40,11 +40,11 @@ class SetRows:
 
     def __init__(self, part: PartyContribution, names: tuple[str, ...]) -> None:
         self._part, self._names = part, names
-        self._newest: tuple[int, Shared, NDArray[np.uint64]] | None = None
+        self._newest: tuple[int, Shared, U64] | None = None
         self._largest = part.sets_of(part.largest_rule)
         self._present: dict[int, Shared] = {}
 
-    def of(self, number: int) -> tuple[Shared, NDArray[np.uint64]]:
+    def of(self, number: int) -> tuple[Shared, U64]:
         """Shares of a set's rows, and the digests of their blocks; the set before it is given up."""
         if self._newest is None or self._newest[0] != number:
             self._newest = None
@@ -52,9 +52,8 @@ class SetRows:
             self._newest = number, rows, self._part.digests(number)
         rows, digests = self._newest[1:]
         if number in self._largest and number not in self._present:
-            self._present[number] = presence_of_rows(
-                rows, self._part.words(number), shared_names(self.layout, self._names)
-            )
+            names = shared_names(self.layout, self._names)
+            self._present[number] = presence_of_rows(rows, self._part.words(number), names)
         return rows, digests
 
     @property
@@ -77,7 +76,7 @@ def shared_names(layout: SetLayout, names: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(name for name in names if name in shared)
 
 
-def values_there(words: NDArray[np.uint64], layout: SetLayout, names: tuple[str, ...]) -> NDArray[np.bool_]:
+def values_there(words: U64, layout: SetLayout, names: tuple[str, ...]) -> Flags:
     """Which values rows have, from opened words of presence, shape (n_rows, 1): bool, shape (n_rows, n_fields).
 
     There is a bit for each of `shared_names`; a field that the rule fixes is there in every row, one withheld in none.
@@ -126,7 +125,7 @@ class Presence:
     opening: str
     """As what it is opened."""
 
-    def opened(self, party: Party, names: tuple[str, ...]) -> NDArray[np.bool_]:
+    def opened(self, party: Party, names: tuple[str, ...]) -> Flags:
         """At Carole which values there are, shape (n_rows, n_fields); at the others without rows."""
         words = party.opened_to(ComputeParty.CAROLE, self.words, self.opening)
         return values_there(np.empty((0, 1), dtype=np.uint64) if words is None else words, self.layout, names)
@@ -218,18 +217,17 @@ def _random_pairs(party: Party, contributions: Contributions, plan: LinkagePlan,
     """Levels of the pairs of the samples' rows that are in one group, and their agreement in the check field."""
     a, b = contributions
     rows_a, rows_b = a.sample, b.sample
-    pair_a, pair_b = pairs_in_groups(rows_a.shape[1], rows_b.shape[1], GROUPS)
+    rows_of_pairs = pairs_in_groups(rows_a.shape[1], rows_b.shape[1], GROUPS)
+    pair_a, pair_b = (rows.astype(np.int64) for rows in rows_of_pairs)
     comparison = comparison_of(plan, a.sample_layout, b.sample_layout, None)
-    return compare_pairs(
-        party, rows_a, rows_b, pair_a.astype(np.int64), pair_b.astype(np.int64), comparison, "chance", progress
-    )
+    return compare_pairs(party, rows_a, rows_b, pair_a, pair_b, comparison, "chance", progress)
 
 
 def _permuted(party: Party, rows: Shared) -> Shared:
     return permuted(party, np.ascontiguousarray(rows), "permute") if rows.shape[1] else rows
 
 
-def _read(levels: NDArray[np.uint64], bits: OutputBits) -> list[tuple[int, Opened]]:
+def _read(levels: U64, bits: OutputBits) -> list[tuple[int, Opened]]:
     """Opened pairs some at a time, without the check field, each part with its first place."""
     levels_alone = replace(bits, has_check=False)
     starts = range(0, len(levels), READ_PAIRS)

@@ -23,8 +23,8 @@ from dataclasses import dataclass
 from dataclasses import field as dataclass_field
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gemel.carole.arrays import I8, I64, U32
 from gemel.carole.engine.run.plan import LinkagePlan
 from gemel.carole.engine.run.resources import BlocksBySize, MemoryBudget
 from gemel.common.errors import ErrorCode, GemelError
@@ -37,18 +37,18 @@ from gemel.shared.run.compared_rows import ComparedRows, compared_rows
 from gemel.shared.run.opened_levels import AGREEMENT, OpenedRun, agreement_of
 
 
-def packed_places(places: NDArray[np.int64]) -> bytes:
+def packed_places(places: I64) -> bytes:
     return places.astype("<i8").tobytes()
 
 
-def unpacked_places(content: bytes) -> NDArray[np.int64]:
+def unpacked_places(content: bytes) -> I64:
     """The places of a message; DEVIATION if it has no whole number of them."""
     if len(content) % 8:
         raise _deviation(f"{len(content)} bytes")
     return np.frombuffer(content, dtype="<i8").astype(np.int64)
 
 
-def check_places(places: NDArray[np.int64], n_pairs: int) -> NDArray[np.int64]:
+def check_places(places: I64, n_pairs: int) -> I64:
     """Accept only places of pairs, each once and in ascending order."""
     if len(places) and (int(places[0]) < 0 or int(places[-1]) >= n_pairs or (np.diff(places) <= 0).any()):
         raise _deviation(f"{len(places):,} numbers that are not ascending places of {n_pairs:,} pairs")
@@ -82,7 +82,7 @@ class StageSeconds:
         self._stage = ""
 
 
-RowPart = Callable[[Side, NDArray[np.uint32], NDArray[np.uint32]], bytes]
+RowPart = Callable[[Side, U32, U32], bytes]
 """Makes a party's part of the rows that a custodian is to be named: of the side, its first share of their numbers, and
 its second; each uint32, in the order of the places."""
 RowParts = dict[Side, tuple[bytes, bytes, bytes]]
@@ -115,7 +115,7 @@ class Led:
         self.contributions = contributions
         self.parts: RowParts = {}
 
-    def name(self, places: NDArray[np.int64]) -> NDArray[np.int8] | None:
+    def name(self, places: I64) -> I8 | None:
         """Name pairs by their places, ascending, to the other parties, once; their agreement in the check field, if
         any.
 
@@ -123,18 +123,13 @@ class Led:
         part.
         """
         self._progress("name", 0.0)
-        for party in (ComputeParty.COORDINATOR, ComputeParty.STEWARD):
+        assistants = ComputeParty.COORDINATOR, ComputeParty.STEWARD
+        for party in assistants:
             self._party.channel.send(party, packed_places(places))
         agrees = _agreement(self._party, self._compared, places)
         own = _own_parts(self._compared, places, self._own)
-        received = {
-            party: [self._part(party, len(own[n])) for n, _ in enumerate(Side)]
-            for party in (ComputeParty.COORDINATOR, ComputeParty.STEWARD)
-        }
-        self.parts = {
-            side: (own[n], received[ComputeParty.COORDINATOR][n], received[ComputeParty.STEWARD][n])
-            for n, side in enumerate(Side)
-        }
+        first, second = ([self._part(party, len(part)) for part in own] for party in assistants)
+        self.parts = dict(zip(Side, zip(own, first, second, strict=True), strict=True))
         self._progress("name", 1.0)
         return agrees
 
@@ -182,7 +177,7 @@ def _computed(
     return rows, compared_rows(party, contributions, rows, terms.plan, budget, progress)
 
 
-def _agreement(party: Party, compared: ComparedRows, places: NDArray[np.int64]) -> NDArray[np.int8] | None:
+def _agreement(party: Party, compared: ComparedRows, places: I64) -> I8 | None:
     """The kept pairs' agreement in the check field, at Carole; all three must have been named the same pairs."""
     party.stage = "name"
     party.compare(hashlib.sha256(places.astype("<i8").tobytes()).digest(), "the named places")
@@ -193,7 +188,7 @@ def _agreement(party: Party, compared: ComparedRows, places: NDArray[np.int64]) 
     return None if opened is None else agreement_of(opened[:, 0])
 
 
-def _own_parts(compared: ComparedRows, places: NDArray[np.int64], own: RowPart) -> list[bytes]:
+def _own_parts(compared: ComparedRows, places: I64, own: RowPart) -> list[bytes]:
     """This party's parts for Alice and for Bob."""
     first, second = compared.rows[:, places]
     return [own(side, *(rows_of_side(words, side) for words in (first, second))) for side in Side]

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from dataclasses import field as dataclass_field
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gemel.carole.arrays import I8, I64, U32, U64, Flags
 from gemel.carole.engine.pairs.selection import FieldsPresent
 from gemel.carole.engine.run.contribution import Packing
 from gemel.carole.engine.run.plan import LinkagePlan
@@ -22,9 +22,9 @@ class OpenedPairs:
     party knows; `n_places`: pairs of all rules, those that satisfy several counted several times.
     """
 
-    code: NDArray[np.int64] = dataclass_field(repr=False)
-    mask: NDArray[np.uint32] = dataclass_field(repr=False)
-    place: NDArray[np.int64] = dataclass_field(repr=False)
+    code: I64 = dataclass_field(repr=False)
+    mask: U32 = dataclass_field(repr=False)
+    place: I64 = dataclass_field(repr=False)
     n_places: int
 
 
@@ -39,11 +39,11 @@ class OpenedRun:
 
     pairs: OpenedPairs
     random: Opened = dataclass_field(repr=False)
-    sample_values: tuple[NDArray[np.bool_], NDArray[np.bool_]] = dataclass_field(repr=False)
+    sample_values: tuple[Flags, Flags] = dataclass_field(repr=False)
     lacking: tuple[FieldsPresent, FieldsPresent]
 
 
-def packed_vectors(opened: Opened, plan: LinkagePlan, packing: Packing) -> NDArray[np.int64]:
+def packed_vectors(opened: Opened, plan: LinkagePlan, packing: Packing) -> I64:
     """The packed comparison vectors of opened pairs: int64, shape (n,).
 
     Of fields whose values are exchanged the straight levels are missing, whether they were opened or not.
@@ -60,7 +60,7 @@ def packed_vectors(opened: Opened, plan: LinkagePlan, packing: Packing) -> NDArr
     return code
 
 
-def without_exchanged(opened: Opened, plan: LinkagePlan) -> NDArray[np.int8]:
+def without_exchanged(opened: Opened, plan: LinkagePlan) -> I8:
     """The fields' levels, missing where the values of two are exchanged; int8, shape (n, n_fields)."""
     straight = opened.level.copy()
     for each, places in enumerate(plan.exchanged):
@@ -81,19 +81,19 @@ def opened_pairs(parts: list[tuple[int, Opened]], n_places: int, plan: LinkagePl
     return OpenedPairs(np.concatenate(code), np.concatenate(mask), np.concatenate(place), n_places)
 
 
-def lacking_fields(values: NDArray[np.bool_]) -> FieldsPresent:
+def lacking_fields(values: Flags) -> FieldsPresent:
     """Which sets of fields rows lack, and how many rows, from which values each has; shape (n_rows, n_fields)."""
     kinds, records = np.unique(~values, axis=0, return_counts=True)
     return FieldsPresent(kinds, records.astype(np.int64))
 
 
-def agreement_of(words: NDArray[np.uint64]) -> NDArray[np.int8]:
+def agreement_of(words: U64) -> I8:
     """Agreement in the check field from its opened word, of each pair: 1, 0, or -1 where a record lacks it."""
     there, agrees = words & np.uint64(1), words >> np.uint64(1) & np.uint64(1)
     return np.where(there == 1, agrees.astype(np.int8), np.int8(-1))
 
 
-def _digit(level: NDArray[np.int8], n_levels: int) -> NDArray[np.int64]:
+def _digit(level: I8, n_levels: int) -> I64:
     return np.where(level < 0, n_levels, level).astype(np.int64)
 
 

@@ -7,8 +7,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gemel.carole.arrays import F64, I8, I64, U32
 from gemel.carole.blocking.block_size_cap import Skew
 from gemel.carole.comparison.counting import Counts, PatternCounter, summed
 from gemel.carole.engine.inputs.candidates import Candidates
@@ -36,7 +36,7 @@ class OpenedAgreement:
     def __init__(self, opened: OpenedRun, n_records: tuple[int, int], plan: LinkagePlan, packing: Packing) -> None:
         self._opened, self._n_records, self._plan, self._packing = opened, n_records, plan, packing
 
-    def levels(self, progress: StageProgress) -> NDArray[np.float64]:
+    def levels(self, progress: StageProgress) -> F64:
         """Numbers of pairs by comparison and level: what `sample_groups.grouped_levels` counts of the same samples."""
         plan, random = self._plan, self._opened.random
         counts = np.zeros((len(plan.compared), max(len(field.bounds) for field in plan.compared)))
@@ -84,7 +84,7 @@ class OpenedAgreement:
 
 OPENED_BYTES = 52
 """Memory of an opened pair: its vector, rules and place, and shares of its row numbers and of its agreement."""
-Name = Callable[[NDArray[np.int64]], NDArray[np.int8] | None]
+Name = Callable[[I64], I8 | None]
 """Names pairs by their places, in ascending order, to the other parties; gives their agreement in the check field."""
 
 
@@ -107,12 +107,10 @@ class SharedFiles(LinkageInput):
     def check(self, plan: LinkagePlan) -> None:
         """Raise PARAMETER for a plan that needs values counted across a file, or has no rules."""
         if not plan.rules or any(field.value_frequencies for field in plan.fields):
-            where, what = (
-                "blocking, fields.value_frequencies",
-                "mode shared compares inside blocks, and counts no values",
-            )
+            what = "mode shared compares inside blocks, and counts no values"
             remedy = "add a rule and remove value_frequencies, or link in mode open"
-            raise parameter(where, what, "no blocking rule, or value_frequencies", remedy)
+            got = "no blocking rule, or value_frequencies"
+            raise parameter("blocking, fields.value_frequencies", what, got, remedy)
 
     def pairs(self, context: RunContext, progress: StageProgress) -> SharedPairs:
         context.budget.take(OPENED_BYTES * len(self.opened.pairs.code), "the opened pairs", "block more finely")
@@ -148,9 +146,7 @@ class SharedPairs:
         progress(1.0)
         return summed([table.items()])
 
-    def keep(
-        self, code: NDArray[np.int64], mask: NDArray[np.uint32], pattern: NDArray[np.int64], progress: StageProgress
-    ) -> KeptPairs:
+    def keep(self, code: I64, mask: U32, pattern: I64, progress: StageProgress) -> KeptPairs:
         """The pairs that have one of some vectors, by their places: in `row_a` and in `row_b`. They are named."""
         selected, pairs = table_of(code, mask, pattern), self._pairs
         position, found = np.empty(PART_PAIRS, dtype=np.int32), np.empty(PART_PAIRS, dtype=np.int32)

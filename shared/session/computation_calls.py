@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
 from gemel.common.errors import ErrorCode, GemelError
@@ -41,12 +42,9 @@ class ComputationCalls:
 
     def attend(self, known: Collection[ComputeParty], wait_ms: int = WAIT_MS) -> frozenset[ComputeParty]:
         """Take part, until others than those `known` have joined, or for `wait_ms`; who has joined."""
-        request = computation_pb2.AttendSessionRequest(
-            session=self._session,
-            wait_ms=wait_ms,
-            present=[party_to_wire(each) for each in known],
-            process=self._process,
-        )
+        present = [party_to_wire(each) for each in known]
+        about = {"session": self._session, "process": self._process}
+        request = computation_pb2.AttendSessionRequest(**about, wait_ms=wait_ms, present=present)
         response = self._call(self._stub.AttendSession, request, CONTROL_SECONDS + wait_ms / 1000)
         return frozenset(party_from_wire(each) for each in response.present)
 
@@ -70,11 +68,9 @@ class ComputationCalls:
         """Those chunks of one set of a contribution, of so many bytes by the layout, that have its first
         `requested_bytes`.
         """
+        asked = partial(computation_pb2.FetchSetRequest, session=self._session, side=side_to_wire(side), set=number)
         for index in range(chunk_count(requested_bytes)):
-            request = computation_pb2.FetchSetRequest(
-                session=self._session, side=side_to_wire(side), set=number, index=index
-            )
-            data = self._call(self._stub.FetchSet, request, CHUNK_SECONDS).data
+            data = self._call(self._stub.FetchSet, asked(index=index), CHUNK_SECONDS).data
             expected = chunk_size(index, total_bytes)
             if len(data) != expected:
                 what = f"chunk {index} of set {number} has {expected} bytes by the layout"

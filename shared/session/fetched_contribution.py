@@ -39,15 +39,13 @@ def fetched_contribution(
         where = f"contribution of {manifest.side}"
         got = f"one of epoch {manifest.epoch} for epoch {epoch}, or of another project or encoding"
         raise GemelError(ErrorCode.ENCODING_MISMATCH, what, where=where, got=got, remedy="ask Carole's operator")
-    about = HeaderAbout(
-        spec.project, manifest.side, encoding, epoch, given.upload, manifest.layout, name, own, spec.suite
-    )
-    custodian = members.in_role(manifest.side.role).identity
+    side, layout = manifest.side, manifest.layout
+    about = HeaderAbout(spec.project, side, encoding, epoch, given.upload, layout, name, own, spec.suite)
+    custodian = members.in_role(side.role).identity
     header = open_header(key, custodian, about, manifest.sealed_seeds[own])
-    sets = manifest.layout.sets
 
     def read(number: int, size: int) -> bytes:
-        chunks = calls.chunks_of_set(manifest.side, number, sets[number].total_bytes, size)
+        chunks = calls.chunks_of_set(side, number, layout.sets[number].total_bytes, size)
         return b"".join(chunks)[:size]
 
-    return PartyContribution(own, header, manifest.layout, read)
+    return PartyContribution(own, header, layout, read)

@@ -42,11 +42,6 @@ class MessagePart:
         """Its place among all parts of its link."""
         return self.number, self.part
 
-    @property
-    def following(self) -> tuple[int, int]:
-        """The place of the next part."""
-        return (self.number + 1, 0) if self.part + 1 == self.parts else (self.number, self.part + 1)
-
 
 class Link:
     def __init__(self, name: str, check: Callable[[], None], capacity: int = CAPACITY_BYTES) -> None:
@@ -82,7 +77,8 @@ class Link:
                 return False
         self._held.append(given)
         self.held_bytes += given.size
-        self._awaited = given.following
+        ended = given.part + 1 == given.parts
+        self._awaited = (given.number + 1, 0) if ended else (given.number, given.part + 1)
         self.wake()
         return True
 

@@ -13,7 +13,6 @@ import polars as pl
 import pytest
 
 from gemel.common.errors import ErrorCode, GemelError
-from gemel.common.keys.noise import AssessmentKeys
 from gemel.common.parties import Side
 from gemel.common.specification import Specification
 from gemel.custodian.agent import condition_of
@@ -138,9 +137,7 @@ def reports(world: World, conditions: dict[str, int]) -> None:
 REFUSING = SPECIFICATION + "leakage: {limit: 0.05, above: refuse}\n"
 
 
-def leaky(
-    columns: Mapping[str, pl.Series], spec: Specification, variables: Mapping[str, pl.Series], keys: AssessmentKeys
-) -> LeakageReport:
+def leaky(columns: Mapping[str, pl.Series], spec: Specification, *_: object) -> LeakageReport:
     return LeakageReport(spec.mode, 120, spec.leakage.limit, True, (Finding("surname", "", "counts", 0.5, 0.0),))
 
 

@@ -21,8 +21,9 @@ from gemel.common.specification import Specification, load_specification
 from gemel.custodian.cleaning.own_copies import own_copies
 from gemel.custodian.source import cleaned_file
 from gemel.custodian.source.cleaned_file import CleanedFile, read_cleaned, read_into
-from gemel.custodian.source.known_file import known_file_stamps, read_known_files
+from gemel.custodian.source.known_file import read_known_files
 from gemel.custodian.state.working_tables import EncryptedTable, WorkingFolder
+from gemel.records.registry import file_stamps
 from gemel.records.sources import CsvSource, Source
 from tests.carole.refusals import refusal
 from tests.custodian.cleaning.test_known_records import named
@@ -213,9 +214,9 @@ def test_a_file_of_another_project_that_is_gone_does_no_harm(tmp_path: Path):
 
 def test_stamps_change_with_the_files(tmp_path: Path):
     path = tmp_path / "a.csv"
-    absent = known_file_stamps([path])
-    assert absent == ((0, 0, 0),)
+    absent = file_stamps([path])
+    assert absent == (0, 0, 0)
     write(path)
-    there = known_file_stamps([path])
+    there = file_stamps([path])
     write(path, TEXT + "clerk;good\n")
-    assert len({absent, there, known_file_stamps([path])}) == 3
+    assert len({absent, there, file_stamps([path])}) == 3

@@ -32,7 +32,6 @@ from gemel.custodian.state.pending_uploads import (
     EncryptedWriter,
     encrypted_file,
     read_encrypted,
-    read_encrypted_chunk,
 )
 from gemel.custodian.state.row_map import RowMapWriter, unpack_codes, unpack_decoys, unpack_map
 from gemel.custodian.state.state_database import Base
@@ -215,10 +214,10 @@ def test_each_chunk_of_an_encrypted_file_can_be_read_alone(tmp_path: Path, vault
     with encrypted_file(tmp_path / "x", key) as file:
         file.write(memoryview(content))
     assert len(file.digests) == 3
-    assert read_encrypted_chunk(tmp_path / "x", key, 2) == content[2 * CHUNK_BYTES :]
-    assert b"".join(read_encrypted(tmp_path / "x", key)) == content
+    assert read_encrypted(tmp_path / "x", key, 2) == content[2 * CHUNK_BYTES :]
+    assert read_encrypted(tmp_path / "x", key) == content
     with pytest.raises(GemelError):
-        read_encrypted_chunk(tmp_path / "x", key, 3)
+        read_encrypted(tmp_path / "x", key, 3)
 
 
 def test_a_file_that_cannot_be_finished_leaves_nothing(tmp_path: Path, vault: Vault) -> None:

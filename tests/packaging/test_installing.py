@@ -34,7 +34,7 @@ def test_what_counts(text: str, by_name: bool) -> None:
 
 def test_nothing_is_installed_by_name() -> None:
     paths = [*ROOT.glob("*"), *(path for folder in FOLDERS for path in (ROOT / folder).rglob("*"))]
-    kinds = {".md", ".py", ".yaml", ".yml", ".j2", ".po", ".ipynb", ".sh", ".service", ".txt", ""}
+    kinds = {".md", ".py", ".yaml", ".yml", ".j2", ".sql", ".po", ".ipynb", ".sh", ".service", ".txt", ""}
     found = [
         f"{path.relative_to(ROOT)}: {match.group()}"
         for path in paths

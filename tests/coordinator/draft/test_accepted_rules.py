@@ -8,7 +8,6 @@ import numpy as np
 import polars as pl
 import pytest
 
-from gemel.common.keys.noise import AssessmentKeys
 from gemel.common.parties import Side
 from gemel.common.specification import BlockingRule, Specification, load_specification
 from gemel.common.specification.model.leakage import LeakageSpec
@@ -148,9 +147,7 @@ def test_a_rule_withholds_what_its_keys_give_away_and_states_cost_and_gain() -> 
     alice, bob = two_files(1_500, 1_500, 700, 0.1, np.random.default_rng(1))
     files = {Side.ALICE: alice.drop(TRUTH), Side.BOB: bob.drop(TRUTH)}
 
-    def gate(
-        columns: Mapping[str, pl.Series], under: Specification, variables: Mapping[str, pl.Series], keys: AssessmentKeys
-    ) -> LeakageReport:
+    def gate(columns: Mapping[str, pl.Series], under: Specification, *_: object) -> LeakageReport:
         given = tuple(
             Finding("sex", rule.name, "by the name", 0.6, 0.5, error=0.01)
             for rule in under.blocking

@@ -80,9 +80,11 @@ def refused_offer(offer: bytes, code: ErrorCode, words: str, to: Agreement | Non
     assert not one.has_peer_offer
 
 
-def by_bob(ephemeral: bytes, half: bytes = HALF, identity: Identity = BOB, side: Side = Side.BOB) -> bytes:
+def by_bob(
+    ephemeral: bytes, half: bytes = HALF, identity: Identity = BOB, side: Side = Side.BOB, suite: Suite = Suite.DEFAULT
+) -> bytes:
     """An offer that Bob has signed, whatever is in it."""
-    return Offer(TERMS, side, identity.public.raw, ephemeral, half).signed(BOB)
+    return Offer(TERMS, side, identity.public.raw, ephemeral, half, suite).signed(BOB)
 
 
 @pytest.mark.parametrize("suite", Suite)
@@ -170,7 +172,7 @@ def test_what_is_no_point_of_the_curve_is_refused() -> None:
     ours.accept_offer(one.offer)
     *_, good, half, _ = parts_of(ours.offer)
     for point in (good[:-1] + bytes([good[-1] ^ 1]), b"\4" + bytes(96), b"\2" + good[1:49] + bytes(48)):
-        refused_offer(by_bob(point, half), ErrorCode.SIGNATURE, "no point of P-384", one)
+        refused_offer(by_bob(point, half, suite=Suite.APPROVED), ErrorCode.SIGNATURE, "no point of P-384", one)
 
 
 @pytest.mark.parametrize("suite", Suite)
@@ -221,7 +223,7 @@ def test_bob_answers() -> None:
 def test_what_is_no_half_of_ml_kem_is_refused(side: Side, half: bytes, what: str) -> None:
     """Signed by the other custodian, whose program has gone wrong."""
     sender, receiver = (ALICE, bob()) if side is Side.ALICE else (BOB, alice())
-    offer = Offer(TERMS, side, sender.public.raw, POINT, half).signed(sender)
+    offer = Offer(TERMS, side, sender.public.raw, POINT, half, Suite.DEFAULT).signed(sender)
     refused_offer(offer, ErrorCode.SIGNATURE, what, receiver)
 
 
