@@ -82,7 +82,8 @@ class LinkedFiles:
         Raises
         ------
         GemelError
-            FIELD_MISSING; SPECIFICATION if the specification links by the truth, which would prove nothing.
+            FIELD_MISSING; SPECIFICATION if the specification links by the truth, which would prove nothing; PARAMETER
+            if these are not the records that were linked.
         """
         columns = Truth(*((truth, truth) if isinstance(truth, str) else truth))
         columns.require_unused(self.specification)
@@ -90,6 +91,10 @@ class LinkedFiles:
         for side, records in zip(Side, (a, b), strict=True):
             own, person = self.specification.custodians.of(side).identifier, columns.of(side)
             frame = table_of(records, [own, person], f"{side}'s records").frame
+            known = frame[own]
+            if known.is_duplicated().any() or not self.pairs[str(side)].is_in(known.implode()).all():
+                what, remedy = "these are not the records that were linked", "give the same two files to both"
+                raise parameter(f"{side}'s records", what, remedy=remedy)
             persons.append(frame.select(pl.col(own).alias("identifier"), pl.col(person).alias("person")))
         return evaluate(self.links, self.pairs, persons[0], persons[1])
 

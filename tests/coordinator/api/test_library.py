@@ -110,6 +110,13 @@ def test_the_links_are_judged_and_shown(people: Tables, linked: gemel.LinkedFile
     assert "precision" in shown
 
 
+def test_other_records_than_those_linked_are_no_truth(people: Tables, linked: gemel.LinkedFiles) -> None:
+    a, b = people
+    for others in (a.head(10), pl.concat([a, a.head(1)])):
+        with refusal(ErrorCode.PARAMETER, "not the records that were linked"):
+            linked.evaluate(others, b, TRUTH)
+
+
 def test_drawn_linkages_are_of_the_same_pairs(people: Tables) -> None:
     drawn = gemel.link(*people, TEXT + "release: {alice: draws, bob: draws, draws: 5}\n")
     assert drawn.draws is not None
