@@ -54,6 +54,7 @@ def test_the_gate_finds_what_it_finds_in_the_file(case: tuple[Specification, Map
         assert grown.recovered < 0.05 if rule.name == "phone" else grown.recovered > small.recovered + 0.2  # type: ignore[union-attr]
 
 
+@pytest.mark.long
 def test_the_table_has_each_rule_at_three_sizes(case: tuple[Specification, Mapping[str, Columns]]) -> None:
     spec, sizes = case
     few = {name: {field: column.head(300) for field, column in columns.items()} for name, columns in sizes.items()}

@@ -60,15 +60,16 @@ def link(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[Suite],
         yield linked
 
 
-IN_EACH = pytest.mark.parametrize("suite", [pytest.param(Suite.DEFAULT, marks=pytest.mark.long), Suite.APPROVED])
+IN_EACH = pytest.mark.parametrize("suite", Suite)
 
 
-@pytest.mark.long
+@pytest.mark.long  # the first tier has the suite in tests/custodian/test_flow.py
 def test_both_suites_find_the_same_links(link: Callable[[Suite], Linked]) -> None:
     """But for what other keys change in the estimated similarities of names: few doubtful pairs."""
     assert len(link(Suite.DEFAULT).pairs ^ link(Suite.APPROVED).pairs) <= 0.05 * COMMON
 
 
+@pytest.mark.long
 @IN_EACH
 def test_the_keys_are_agreed_by_the_suite_of_the_specification(link: Callable[[Suite], Linked], suite: Suite) -> None:
     linked = link(suite)
@@ -77,6 +78,7 @@ def test_the_keys_are_agreed_by_the_suite_of_the_specification(link: Callable[[S
     assert [each for each, sent in agreements.items() if sent in linked.sent] == [suite]
 
 
+@pytest.mark.long
 @IN_EACH
 def test_handles_are_sealed_by_the_approved_suite(link: Callable[[Suite], Linked], suite: Suite) -> None:
     """In both projects, because the keys in the list are of it."""

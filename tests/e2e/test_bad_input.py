@@ -111,6 +111,7 @@ def start_differently(made: Deployment, side: Side, program: str, monkeypatch: p
     return service
 
 
+@pytest.mark.long  # as other tables of Unicode are noticed
 def test_different_cleaning(deploy: Deploy, monkeypatch: pytest.MonkeyPatch) -> None:
     """The file holds no accent at all: the canary shows the difference, and does so before any upload.
 

@@ -164,6 +164,7 @@ def test_handles_go_sealed(linked: Linked) -> None:
                 list(open_sealed(carole, SealContext(artifact.project, artifact.run, reader), [artifact.chunk.data]))
 
 
+@pytest.mark.long
 def test_a_run_that_waits_outlives_carole(tmp_path: Path) -> None:
     """Carole is killed while a run waits for the resolver; started again, she takes the answer and ends the run."""
     with Deployment(tmp_path, [TEXT], people(60, 30, seed=9)) as made:

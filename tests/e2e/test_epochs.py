@@ -26,6 +26,7 @@ definition.TEXT_STEPS["accents"] = lambda value: accents(value).replace("zoe", "
 """
 
 
+@pytest.mark.long  # of one custodian: tests/custodian/test_epochs.py
 def test_custodians_whose_canaries_differed_link_in_the_next_epoch(
     deploy: Callable[..., Deployment], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

@@ -9,6 +9,8 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 from gemel.common.errors import ErrorCode
 from gemel.common.parties import Role, Side
 from gemel.protos.linkage.v1 import project_pb2
@@ -29,6 +31,7 @@ def refused(owner: str, config: Path, *words: str) -> None:
         project(config, *words)
 
 
+@pytest.mark.long  # of Carole alone: tests/carole/service/test_ownership.py
 def test_the_new_owner_links_what_the_former_could_not_end(deploy: Callable[..., Deployment]) -> None:
     text = specification("moved", bits=256, more=TWO_RULES + RELEASE, mode="block_keyed")
     made = deploy(text, files=people(80, 50), more={"successor": Role.COORDINATOR})

@@ -36,6 +36,7 @@ def pairs_of(made: Deployment, run: str) -> Pairs:
     return set(both.select("identifier", "identifier_bob", "link_probability").rows())
 
 
+@pytest.mark.long  # without services: tests/carole/engine/test_repeatable.py
 def test_the_same_records_seed_and_specification_give_the_same_probabilities(
     deploy: Callable[..., Deployment], monkeypatch: pytest.MonkeyPatch
 ) -> None:

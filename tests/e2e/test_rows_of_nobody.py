@@ -109,6 +109,7 @@ def test_the_estimate_is_beside_the_claim(made: Made) -> None:
         assert interval["lower"] <= right / len(linkage.links)
 
 
+@pytest.mark.long  # of a run without services: tests/carole/engine/test_decoys.py
 def test_every_block_on_the_wire_has_a_power_of_two_of_rows(made: Made) -> None:
     plain, padded = made.unpadded, made.padded
     for side in Side:
@@ -123,6 +124,7 @@ def test_every_block_on_the_wire_has_a_power_of_two_of_rows(made: Made) -> None:
         assert padded.layouts[side].sets[-1].rows == sample_rows(N)
 
 
+@pytest.mark.long
 def test_the_links_are_those_without_padding(made: Made) -> None:
     plain, padded = made.unpadded, made.padded
     assert len(plain.links) > 0.9 * COMMON

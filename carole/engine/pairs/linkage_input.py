@@ -11,7 +11,7 @@ from gemel.carole.blocking.candidates import Block
 from gemel.carole.comparison.counting import Counts
 from gemel.carole.engine.pairs.selection import FieldsPresent, Selection
 from gemel.carole.engine.pairs.stream import KeptPairs
-from gemel.carole.engine.run.plan import FieldPlan, LinkagePlan, RulePlan
+from gemel.carole.engine.run.plan import FieldPlan, LinkagePlan
 from gemel.carole.engine.run.resources import RunContext
 from gemel.carole.fellegi_sunter.dependence.diagnosis import OutsideBlocks
 from gemel.carole.fellegi_sunter.recall import BlockingRecall
@@ -144,14 +144,6 @@ def without_key_warnings(side: str, n_records: int, rows: int) -> Iterator[Resul
         yield result_warning("records_without_key", number=number, side=side, total=n_records, unit="records")
 
 
-def _size_warning(
-    code: str, rule: RulePlan, blocks: int, limit: int, rows: tuple[int, int], **figures: str | float
-) -> ResultWarning:
-    """A warning about large blocks of a rule; `rows`: of A and of B in the largest of them."""
-    rows_a, rows_b = rows
-    return result_warning(code, rule=rule.name, blocks=blocks, limit=limit, rows_a=rows_a, rows_b=rows_b, **figures)
-
-
 def _block_warnings(
     plan: LinkagePlan, blocked: Blocked, n_rows: tuple[int, int], sides: tuple[str, ...]
 ) -> Iterator[ResultWarning]:
@@ -159,8 +151,10 @@ def _block_warnings(
     for number, rule in enumerate(plan.rules):
         blocks = [block for block in large if block.rule == number]
         if blocks:
-            largest = blocks[0].rows_a, blocks[0].rows_b
-            yield _size_warning("large_blocks", rule, len(blocks), LARGE_BLOCK, largest)
+            yield result_warning(
+                "large_blocks", rule=rule.name, blocks=len(blocks), limit=LARGE_BLOCK, rows_a=blocks[0].rows_a,
+                rows_b=blocks[0].rows_b,
+            )  # fmt: skip
         if blocked.pairs_per_rule[number] == 0:
             yield result_warning("rule_without_pairs", rule=rule.name)
     for side, rows, total in zip(sides, blocked.rows_without_key, n_rows, strict=False):
@@ -170,8 +164,15 @@ def _block_warnings(
 
 def _skew_warnings(plan: LinkagePlan, skews: tuple[Skew, ...]) -> Iterator[ResultWarning]:
     for rule, skew in zip(plan.rules, skews, strict=False):
-        split, dropped, limit = skew.largest_split, skew.largest_dropped, rule.limit
-        if split is not None:
-            yield _size_warning("blocks_split", rule, skew.split, limit, split, field=str(rule.split))
-        if dropped is not None:
-            yield _size_warning("blocks_left_out", rule, skew.dropped, limit, dropped, pairs=skew.pairs_dropped)
+        if skew.largest_split is not None:
+            rows_a, rows_b = skew.largest_split
+            yield result_warning(
+                "blocks_split", rule=rule.name, blocks=skew.split, limit=rule.limit, field=str(rule.split),
+                rows_a=rows_a, rows_b=rows_b,
+            )  # fmt: skip
+        if skew.largest_dropped is not None:
+            rows_a, rows_b = skew.largest_dropped
+            yield result_warning(
+                "blocks_left_out", rule=rule.name, blocks=skew.dropped, limit=rule.limit, pairs=skew.pairs_dropped,
+                rows_a=rows_a, rows_b=rows_b,
+            )  # fmt: skip

@@ -128,7 +128,7 @@ def test_a_decoy_as_like_as_a_certain_link_is_not_linked_and_a_better_one_is() -
     row = np.arange(3, dtype=np.int32)
     pairs = ScoredPairs(row, row, row, weight, np.ones(3), np.ones(3))
     decision = Decision(pairs, np.arange(3), np.arange(3), 0.5)
-    posterior = LinkProbabilities(np.ones(3), 3.0, -5.0, True, 1, ())
+    posterior = LinkProbabilities(np.ones(3), 3.0, -5.0, True, ())
     fit = cast(Estimated, SimpleNamespace(decision=decision, posterior=posterior, links=SimpleNamespace(recall=1.0)))
     found = cast(Candidates, SimpleNamespace(n_a=9, n_b=3, counted=lambda plan: (None, None)))
     decoy = np.arange(3, dtype=np.int32)

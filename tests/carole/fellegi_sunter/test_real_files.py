@@ -69,8 +69,8 @@ def test_where_every_record_has_a_match(shared, errors, minimum, dataset):
     assert n_matches == 1000
     assert quality(match[linkage.links], n_matches).f1 >= minimum
     # One-to-one is better than the best threshold on pairwise probabilities, chosen with the truth.
-    hindsight = best_threshold(linkage.pairs.match_probability, match, n_matches)
-    assert quality(match[linkage.links], n_matches).f1 >= hindsight.quality.f1
+    _, hindsight = best_threshold(linkage.pairs.match_probability, match, n_matches)
+    assert quality(match[linkage.links], n_matches).f1 >= hindsight.f1
 
 
 def test_links_are_not_forced_where_only_some_have_a_match(shared):

@@ -1,7 +1,7 @@
 """Long computations that are stopped: nothing of them is left.
 
 Each is signalled when it is at work: when it has printed what it does, or has computed for longer than a start takes.
-The first tier has one of those that print nothing, and three that print.
+The first tier has one of those that print nothing, and two that print.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ def code_in_all_ways(environment: Environment) -> None:
 
 
 LONG = pytest.mark.long
-QUICK = ("risk identify", "risk protect", "risk tables", "intrude")
+QUICK = ("risk protect", "risk tables", "intrude")
 KEYS = ",".join(f"k{number}" for number in range(10))
 COMPUTATIONS = [
     (f"risk identify {{0}}/records.csv --keys {KEYS} --fraction .1 --json o.json", prints("special uniques"), TERM),
