@@ -48,6 +48,7 @@ from gemel.custodian.joining import custodian_yaml
 from gemel.custodian.operator.control import Control
 from gemel.custodian.service import CustodianService
 from gemel.protos.linkage.v1 import operator_pb2, project_pb2
+from tests.custodian.conftest import tested
 from tests.ports import free_port
 from tests.typed import printed
 
@@ -220,8 +221,7 @@ class Deployment:
                 approve=digests,
                 retry_seconds=0.1,
             )
-            # A request is repeated soon, so that a corrected file is soon noticed.
-            self.configs[side].write_text(text.replace("wait_seconds: 5 ", "wait_seconds: 1 "))
+            self.configs[side].write_text(tested(text))
         self._opened = ExitStack()
         self._controls: dict[Side, Control] = {}
 

@@ -198,7 +198,7 @@ def test_a_source_that_is_not_as_it_is_declared(made: Deployment, tmp_path: Path
 
 
 def test_more_memory_than_there_is(made: Deployment, tmp_path: Path) -> None:
-    made.configure(Side.ALICE, "memory: 2GiB", "memory: 900TiB")
+    made.configure(Side.ALICE, "memory: 6GiB", "memory: 900TiB")
     assert failed(made)[0] == "memory"
     made.configure(Side.ALICE, "memory: 900TiB", "memory: 64MiB")
     path = tmp_path / "linkage.yaml"
