@@ -6,7 +6,7 @@ PROCESSES ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: demo test long lint types imports protos site bench quality oldest pythons locks sbom audit clean
+.PHONY: demo test long style lint types imports protos site bench quality oldest pythons locks sbom audit clean
 
 demo: .venv/run
 	$(BIN)/gemel demo --out demo
@@ -16,7 +16,7 @@ test long: export PYTHONDONTWRITEBYTECODE =
 # Tests run side by side on all cores already: threads of matrix products would wait for each other, at times tenfold.
 test long: export OPENBLAS_NUM_THREADS = 1
 # What a change must pass. Types and contracts are checked while tests wait for their services.
-test: lint
+test: style
 	@($(BIN)/mypy && $(BIN)/lint-imports) & checks=$$!; \
 	    $(BIN)/python -m pytest --numprocesses $(PROCESSES) --dist loadfile -m "not long"; tests=$$?; \
 	    wait $$checks && exit $$tests
@@ -26,10 +26,12 @@ long: export GEMEL_EXAMPLES = 100
 long: lint types imports
 	$(BIN)/python -m pytest --numprocesses $(PROCESSES) --dist loadfile tests research
 
-lint: .venv/dev
+style: .venv/dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	@# Advice: it fails nothing.
+
+# Style, and advice on words, which fails nothing.
+lint: style
 	$(BIN)/python -m tests.architecture.wording
 
 types: .venv/dev

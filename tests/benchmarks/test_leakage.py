@@ -49,6 +49,7 @@ def test_the_drafted_rules_are_attacked_with_the_names_in_their_keys() -> None:
     assert set(SECTIONS) >= {"open", "birthday", "rules", "together", "control", "skewed", "hardening", "codes"}
 
 
+@pytest.mark.long
 def test_with_latent_a_colluding_custodian_reads_the_others_values_of_linked_records() -> None:
     """And the coordinator alone counts each code of the requested records, all of them where little is compared."""
     case = insurers(200, 1)
@@ -69,6 +70,7 @@ def test_with_latent_a_colluding_custodian_reads_the_others_values_of_linked_rec
     assert "latent" in SECTIONS
 
 
+@pytest.mark.long
 def test_of_registers_the_attack_is_held_to_the_signatures_it_was_found_on() -> None:
     """And the hardened ones to their limit; nothing is stated of those that are drafted, and nothing required."""
     lines = list(registers.by_birthday(Study(1500, 1, "register")))
