@@ -46,6 +46,6 @@ def test_the_linkage_s_own_em_ends_where_its_start_put_it_too():
     found = fit(patterns, [FieldLevels("authority", 2)], 1167, 2, settings)
     assert found.p * found.m[0, 1] + (1 - found.p) * found.u[0, 1] == pytest.approx(AGREE / PAIRS, rel=1e-6)
     begin = found.history
-    starting = Indicator(float(begin.m[0][0, 1]), float(begin.u[0][0, 1]), float(begin.p[0]))
+    starting = Indicator(float(begin.m[0][0, 1]), AGREE / PAIRS, float(begin.p[0]))
     ended = Indicator(float(found.m[0, 1]), float(found.u[0, 1]), float(found.p))
     assert ended.match_given_agreement == pytest.approx(starting.match_given_agreement, rel=1e-6)
