@@ -157,6 +157,7 @@ def test_above_the_cap_each_refuses(joined: Joined) -> None:
     assert len([entry for entry in joined.made.audited() if entry["action"] == "join"]) == 1
 
 
+@pytest.mark.long  # without services: tests/custodian/test_requested_rows.py
 def test_a_custodian_refuses_handles_of_more_rows_than_the_specification_allows(joined: Joined) -> None:
     """The run waits, the coordinator is shown why; a higher cap, approved by all, lets it go on."""
     made = joined.made

@@ -86,6 +86,7 @@ def two() -> tuple[dict[str, Any], dict[str, Any]]:
     return encoder(sys.executable, Side.ALICE), encoder(other, Side.BOB)
 
 
+@pytest.mark.long
 def test_the_same_python_agrees_with_itself() -> None:
     alice, bob = encoder(sys.executable, Side.ALICE), encoder(sys.executable, Side.BOB)
     assert alice == bob

@@ -410,7 +410,7 @@ class Parties(RuleBasedStateMachine):
 
 TestParties = Parties.TestCase
 TestParties.settings = settings(
-    max_examples=EXAMPLES // 6,
+    max_examples=EXAMPLES // 10,
     stateful_step_count=40,
     deadline=None,
     suppress_health_check=list(HealthCheck),
