@@ -4,6 +4,8 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 # One more than there are cores: tests of services wait for them.
 PROCESSES ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
 BIN := .venv/bin
+# Where tests find a browser, what drives it: 165 MB.
+BROWSER := $(shell for name in chromium chromium-browser google-chrome; do command -v $$name >/dev/null && echo ,browser && break; done)
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
 .PHONY: demo test long style lint types imports protos site bench quality oldest pythons locks sbom audit clean
@@ -158,7 +160,7 @@ audit: .venv-audit
 	touch $@
 
 .venv/dev: .venv/bin/python pyproject.toml constraints.txt
-	$(PIP) install --no-compile --constraint constraints.txt --editable '.[dev]'
+	$(PIP) install --no-compile --constraint constraints.txt --editable '.[dev$(BROWSER)]'
 	@# On all processors, which pip does on one; some packages bring files that are not for this Python. Not their tests,
 	@# nor a thousand services of moto's of which ours import one.
 	$(BIN)/python -m compileall -q -j 0 -x '/tests?/|/moto/' .venv/lib >/dev/null || true
