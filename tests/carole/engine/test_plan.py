@@ -93,3 +93,19 @@ def test_specifications_of_enough_fields_are_not() -> None:
     # Further comparisons count as fields: of exchanged values, and of presence.
     refuse_unidentified(two.model_copy(update={"swaps": (("a", "b"),)}))
     refuse_unidentified(specification("ab", ", missing_as: level"))
+
+
+@pytest.mark.parametrize(
+    ("assignment", "once"),
+    [
+        ("one_to_one", (True, True)),
+        ("many_to_one", (True, False)),
+        ("one_to_many", (False, True)),
+        ("clusters", (False, False)),
+        ("none", (False, False)),
+    ],
+)
+def test_a_record_has_one_link_where_the_other_file_has_nobody_twice(assignment: str, once: tuple[bool, bool]) -> None:
+    plan = replace(PLAN, assignment=assignment)
+    assert plan.once == once
+    assert plan.one_to_one is all(once)
