@@ -31,9 +31,8 @@ class JointLayout(NamedTuple):
     factor_start: I64  # (n_plans + 1,): a plan's factors begin here and end where the next plan's begin
     table_start: I64  # (n_factors,): in `tables`
     variable_start: I64  # (n_factors + 1,): a factor's variables, likewise
-    variables: (
-        I64  # (n_factor_variables, 3): whether its code is Alice's (1) or Bob's; its column; its stride in the table
-    )
+    # Of each: whether its code is Alice's (1) or Bob's; its column; its stride in the table.
+    variables: I64  # (n_factor_variables, 3)
     tables: F64  # (n_cells,): natural logarithms, one table after the other
     alone_start: I64  # (n_alone,): in `alone_factors`
     alone_factors: F64  # (n_alone_values + 1,): log Bayes factor of agreement on each value

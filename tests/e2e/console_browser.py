@@ -35,7 +35,7 @@ def chromium() -> str:
 @contextmanager
 def browser() -> Iterator[Browser]:
     path = chromium()
-    pytest.importorskip("playwright", reason="playwright is not installed")
+    pytest.importorskip("playwright", reason="no playwright: rm .venv/dev, then make .venv/dev")
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as started:
