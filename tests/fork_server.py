@@ -43,8 +43,8 @@ from tests.compiled_once import share_kernels
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGES = tuple(f"gemel.{path.name}" for path in sorted((ROOT / "gemel").iterdir()) if path.is_symlink())
-LEFT_OUT = (".cluster", ".migrations", "__main__", ".worker", ".guardian")
-"""What few need and takes long to import; and what is a program, which Python runs under the name ``__main__``."""
+LEFT_OUT = (".cluster", ".migrations", "__main__", ".worker", ".guardian", ".protos.compile")
+"""What few need and takes long to import, or tests need not; and programs, which Python runs as ``__main__``."""
 
 OWN_STARTERS = ("gemel", "gemel.command", "gemel.carole")
 """Programs that start others."""
