@@ -33,7 +33,7 @@ from gemel.carole.cluster.tls import make_certificates
 from gemel.carole.engine import Contribution, LinkagePlan, Resources, compare
 from gemel.carole.engine.run.specified import plan_of
 from gemel.carole.projects.operations.consent import approve, report_keys
-from gemel.carole.projects.project import Approval, Grant, KeyReport
+from gemel.carole.projects.project import Approval, Grant, KeyReport, Policy
 from gemel.carole.store import Store
 from gemel.carole.store.provision import StorePlace, initialise
 from gemel.carole.store.registry import NewProject
@@ -209,6 +209,7 @@ class StoredFiles:
             specification_digest=_DIGEST,
             encoding_digest=b"\2" * 32,
             grants=grants,
+            policy=Policy.NONE,
             uploads_days=7,
             results_days=30,
         )

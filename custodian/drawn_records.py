@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import polars as pl
 
-from gemel.custodian.arrays import F64, I64, Columns
+from gemel.common.arrays import F64, I64, Columns
 
 BLOCKED_ROWS = 400
 """Rows drawn of every size of block and rule, in whole blocks: twice as many as are attacked."""

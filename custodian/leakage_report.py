@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any, Literal, Self
 
+from gemel.common.arrays import Columns
 from gemel.common.documents.result_warning import ResultWarning
 from gemel.common.keys.noise import AssessmentKeys
 from gemel.common.specification import Specification
-from gemel.custodian.arrays import Columns
 from gemel.custodian.drawn_records import DrawnRecords
 
 Attacker = Literal["public counts", "register of a share", "register of everybody"]

@@ -49,9 +49,9 @@ import numba
 import numpy as np
 import polars as pl
 
+from gemel.common.arrays import I64, U32, U64
 from gemel.common.errors import GemelError, parameter
 from gemel.common.keys.suite import Suite, keyed_hash
-from gemel.custodian.arrays import I64, U32, U64
 
 PADDING = 0x1FFFFF
 CODE_POINT_BITS = 21

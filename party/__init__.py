@@ -8,4 +8,5 @@ nothing is put into its place before the digits that others have read out are ty
 - `membership_file`: the file that everyone receives, and the digits that follow from it.
 - `comparison`: whose digits each member types; they are shown, typed and compared.
 - `joining`, `convening`: the two commands' steps.
+- `own_keys`: a member's new keys.
 """

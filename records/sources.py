@@ -154,8 +154,16 @@ class DatabaseSource(Configuration):
         return self
 
 
-OneFile = CsvSource | ParquetSource | ExcelSource | StatisticalSource | FixedWidthSource | FhirSource
-AnySource = OneFile | OmopSource | DatabaseSource
+AnySource = (
+    CsvSource
+    | ParquetSource
+    | ExcelSource
+    | StatisticalSource
+    | FixedWidthSource
+    | FhirSource
+    | OmopSource
+    | DatabaseSource
+)
 
 
 class Source(Configuration):

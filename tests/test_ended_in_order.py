@@ -12,7 +12,7 @@ import pytest
 
 from gemel.ended_in_order import WORDS
 
-ROOT = Path(__file__).resolve().parents[3]
+ROOT = Path(__file__).resolve().parents[1]
 
 HASHING = """\
 import hashlib

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from gemel.carole.arrays import U64
+from gemel.common.arrays import U64
 from gemel.common.signatures.signature_sets import NO_KEY, FieldSignatures
 
 Keys = U64

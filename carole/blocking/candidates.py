@@ -14,7 +14,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numba import njit
 
-from gemel.carole.arrays import I32, I64, U32, U64
+from gemel.common.arrays import I32, I64, U32, U64
 from gemel.common.errors import parameter
 from gemel.common.signatures.signature_sets import NO_KEY
 

@@ -13,9 +13,9 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from gemel.carole.arrays import I32, I64, U32, U64, Flags
 from gemel.carole.blocking.candidates import MAX_RULES, Block, CandidatePairs, PairsByRule, Part
 from gemel.carole.blocking.value_relation import ValuePairs
+from gemel.common.arrays import I32, I64, U32, U64, Flags
 from gemel.common.errors import parameter
 from gemel.common.signatures.signature_sets import NO_KEY, FieldSignatures
 

@@ -13,8 +13,8 @@ from fractions import Fraction
 import numpy as np
 from numba import njit
 
-from gemel.carole.arrays import I32, I64, U64
 from gemel.carole.comparison.kernels import disagreeing_bits, popcount
+from gemel.common.arrays import I32, I64, U64
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.progress import StageProgress
 from gemel.common.signatures.signature_sets import FieldSignatures

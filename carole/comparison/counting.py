@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 from numba import njit
 
-from gemel.carole.arrays import I32, I64, U32
+from gemel.common.arrays import I32, I64, U32
 
 Counts = tuple[I64, U32, I64]
 """Distinct packed vectors with their masks, and the number of pairs of each; each of shape (n,)."""

@@ -14,9 +14,9 @@ from concurrent.futures import Executor
 import numpy as np
 from numba import njit
 
-from gemel.carole.arrays import F64, I8, I32, I64
 from gemel.carole.comparison.kernels import FieldRows, disagreeing_bits, levels_by_disagreement
 from gemel.carole.comparison.levels import DRAWN_AT_ONCE, field_rows, read_only
+from gemel.common.arrays import F64, I8, I32, I64
 from gemel.common.signatures.signature_sets import FieldSignatures
 from gemel.common.specification.model.leakage import tolerant_bounds
 

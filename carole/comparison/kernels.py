@@ -23,7 +23,7 @@ from numba import njit, types
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
-from gemel.carole.arrays import I8, I32, I64, U64
+from gemel.common.arrays import I8, I32, I64, U64
 
 TILE_ROWS = 512
 UNROLLED_WORDS = 8

@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 from rapidfuzz.distance import Jaro, JaroWinkler
 from rapidfuzz.process import cdist, cpdist
 
-from gemel.carole.arrays import F64, I8, I32, I64
 from gemel.carole.comparison.kernels import (
     FieldRows,
     add_compared_levels,
@@ -30,6 +29,7 @@ from gemel.carole.comparison.kernels import (
     weighted_level_counts,
     word_major_tiles,
 )
+from gemel.common.arrays import F64, I8, I32, I64
 from gemel.common.signatures.signature_sets import FieldSignatures, unpack_values
 
 # Comparison of values themselves, where Carole is trusted with them: Jaro and Jaro-Winkler similarity.

@@ -34,8 +34,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import expit
 
-from gemel.carole.arrays import F64, I8, I64, Flags
 from gemel.carole.evaluation.link_quality import wrong
+from gemel.common.arrays import F64, I8, I64, Flags
 
 FAR, NEAR, SAME, MISSING = 0, 1, 2, -1
 """Likeness of two values: dissimilar, similar but different, equal, not compared."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gemel.carole.arrays import F64, Flags, Ints
+from gemel.common.arrays import F64, Flags, Ints
 from gemel.common.errors import GemelError, parameter
 
 

@@ -8,8 +8,8 @@ from typing import Literal
 
 import numpy as np
 
-from gemel.carole.arrays import F64
 from gemel.carole.evaluation.link_quality import wrong
+from gemel.common.arrays import F64
 
 CONFIDENCE = 0.95
 """Of every interval."""

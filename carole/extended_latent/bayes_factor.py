@@ -18,8 +18,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from gemel.carole.arrays import F64, I32
 from gemel.carole.extended_latent.variables import Values, WeightedPairs, wrong
+from gemel.common.arrays import F64, I32
+from gemel.common.errors import parameter
 from gemel.risk.models.factors import Factor
 from gemel.risk.models.fitted import FittedModel
 
@@ -50,13 +51,18 @@ class ValueModel:
 
     `match`: the joint distribution of the joint model's variables; None where all variables are keys that stand alone.
     `alice`, `bob`: distributions of each file's variables, keys included: some or all of the variables of `match`. With
-    a single model, the same object three times.
+    a single model, the same object three times. Raises PARAMETER where some of the three are None and others are not.
     """
 
     match: FittedModel | None
     alice: FittedModel | None
     bob: FittedModel | None
     alone: tuple[AloneKey, ...] = ()
+
+    def __post_init__(self) -> None:
+        given = [model is not None for model in (self.match, self.alice, self.bob)]
+        if any(given) != all(given):
+            raise parameter("value model", "expected one of the match and of each file, or none", "some of the three")
 
     @classmethod
     def of(cls, model: FittedModel | None, alone: Sequence[AloneKey] = ()) -> ValueModel:

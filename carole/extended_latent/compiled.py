@@ -15,10 +15,10 @@ from itertools import product
 
 import numpy as np
 
-from gemel.carole.arrays import F64, I32, I64, Ints
 from gemel.carole.extended_latent.bayes_factor import AloneKey, ValueModel, columns_of, log_agreement, renamed
 from gemel.carole.extended_latent.kernels import FileLayout, JointLayout, pair_factors
 from gemel.carole.extended_latent.variables import Configurations, Values
+from gemel.common.arrays import F64, I32, I64, Ints
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.risk.models.factors import Factor
 from gemel.risk.models.fitted import FittedModel

@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 
-from gemel.carole.arrays import F64, I32, I64, U32
 from gemel.carole.comparison.counting import PatternCounter
 from gemel.carole.extended_latent.compiled import BayesFactors
 from gemel.carole.extended_latent.kernels import expectation, take
@@ -21,6 +20,7 @@ from gemel.carole.extended_latent.settings import ExtendedSettings
 from gemel.carole.extended_latent.variables import Pairs, Visit, WeightedPairs
 from gemel.carole.fellegi_sunter.model import Model, PatternCounts, shares, table_sums, within_levels
 from gemel.carole.fellegi_sunter.model_warnings import expected_levels
+from gemel.common.arrays import F64, I32, I64, U32
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.progress import StageProgress
 

@@ -14,12 +14,12 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numba import njit
 
-from gemel.carole.arrays import F64, I32, I64
 from gemel.carole.extended_latent.bayes_factor import ValueModel, frequencies
 from gemel.carole.extended_latent.compiled import BayesFactors
 from gemel.carole.extended_latent.precision import PrecisionChoice, choose_precision
 from gemel.carole.extended_latent.settings import ExtendedSettings
 from gemel.carole.extended_latent.variables import Values, WeightedPairs, check_codes, wrong
+from gemel.common.arrays import F64, I32, I64
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.risk.models.annealing import anneal
 from gemel.risk.models.counts import SparseCounts, distinct_rows

@@ -13,10 +13,10 @@ from typing import Literal
 
 import numpy as np
 
-from gemel.carole.arrays import F64, I8, Flags, Ints
 from gemel.carole.extended_latent.bayes_factor import columns_of, log_agreement
 from gemel.carole.extended_latent.fit import ExtendedFit
 from gemel.carole.fellegi_sunter.model import MISSING
+from gemel.common.arrays import F64, I8, Flags, Ints
 
 Kind = Literal["prior", "agreement", "rarity", "association"]
 

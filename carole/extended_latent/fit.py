@@ -8,7 +8,6 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from gemel.carole.arrays import F64, I8, I32, Ints
 from gemel.carole.extended_latent.bayes_factor import ValueModel, frequencies
 from gemel.carole.extended_latent.compiled import BayesFactors, check_cases
 from gemel.carole.extended_latent.em import (
@@ -28,8 +27,9 @@ from gemel.carole.extended_latent.variables import Pairs, Values, WeightedPairs,
 from gemel.carole.fellegi_sunter.model import PatternCounts, probability
 from gemel.carole.fellegi_sunter.prior import LinkProbabilities
 from gemel.carole.fellegi_sunter.schemes import FittedScheme
+from gemel.common.arrays import F64, I8, I32, Ints
 from gemel.common.documents.result_warning import ResultWarning, result_warning
-from gemel.common.progress import Progress, StageProgress
+from gemel.common.progress import Progress, StageProgress, silent
 from gemel.risk.models.fitted import FittedModel
 
 # Fellegi-Sunter's second estimate, made again beside the values.
@@ -129,7 +129,7 @@ class ExtendedFit:
         return math.log(p) - math.log1p(-p)
 
     def keep(
-        self, pairs: Pairs, patterns: PatternCounts, minimum: float, progress: StageProgress = lambda _: None
+        self, pairs: Pairs, patterns: PatternCounts, minimum: float, progress: StageProgress = silent
     ) -> KeptPairs:
         """Pairs whose match weight is at least `minimum` bits, in a pass over all pairs."""
         score = self.scheme.match_weights(patterns.gamma) * math.log(2.0)

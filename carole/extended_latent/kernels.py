@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from gemel.carole.arrays import F64, I32, I64
+from gemel.common.arrays import F64, I32, I64
 
 LARGEST = 700.0
 """A log Bayes factor is kept within this of 0: outside it, probabilities are 0 or 1 whatever else is known."""

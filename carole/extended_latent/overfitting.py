@@ -14,10 +14,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from gemel.carole.arrays import I32
 from gemel.carole.extended_latent.estimation import ValueFit, estimate, match_records
 from gemel.carole.extended_latent.settings import ExtendedSettings
 from gemel.carole.extended_latent.variables import Values, WeightedPairs
+from gemel.common.arrays import I32
 from gemel.risk.models.fitted import FittedModel
 
 

@@ -23,10 +23,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from gemel.carole.arrays import F64, I32, Flags
 from gemel.carole.extended_latent.bayes_factor import ValueModel
 from gemel.carole.extended_latent.compiled import BayesFactors
 from gemel.carole.extended_latent.variables import Values, WeightedPairs
+from gemel.common.arrays import F64, I32, Flags
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.risk.models.fitted import FittedModel
 

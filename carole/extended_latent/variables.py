@@ -14,7 +14,7 @@ from typing import Literal, Protocol, TypeVar, get_args
 
 import numpy as np
 
-from gemel.carole.arrays import F64, I32, Flags, Ints
+from gemel.common.arrays import F64, I32, Flags, Ints
 from gemel.common.errors import GemelError, parameter
 from gemel.common.progress import StageProgress
 from gemel.risk.models.counts import distinct_rows

@@ -13,7 +13,7 @@ from numba import njit
 from scipy.sparse import csr_matrix
 from scipy.sparse.csgraph import connected_components
 
-from gemel.carole.arrays import F64, I32, I64, Ints
+from gemel.common.arrays import F64, I32, I64, Ints
 
 
 class CandidateGraph(NamedTuple):

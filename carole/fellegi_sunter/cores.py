@@ -17,9 +17,9 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from gemel.carole.arrays import F64, I32, I64, Flags
 from gemel.carole.fellegi_sunter.candidate_graph import CandidateGraph, Messages, by_node, components
 from gemel.carole.fellegi_sunter.linkage_sampler import average_links, choices
+from gemel.common.arrays import F64, I32, I64, Flags
 
 # Exact probabilities of links among few records, by dynamic programming over the subsets of the smaller side.
 #

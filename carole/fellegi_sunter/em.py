@@ -19,7 +19,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from gemel.carole.arrays import F64
 from gemel.carole.fellegi_sunter.model import (
     History,
     Model,
@@ -42,6 +41,7 @@ from gemel.carole.fellegi_sunter.model_warnings import (
     why_not_identified,
 )
 from gemel.carole.fellegi_sunter.settings import Estimation, FieldLevels, RuleFields
+from gemel.common.arrays import F64
 from gemel.common.errors import GemelError, parameter
 
 # Whether the counts determine the parameters.

@@ -22,7 +22,7 @@ import numpy as np
 from numba import njit
 from scipy.sparse import coo_array, csr_array
 
-from gemel.carole.arrays import F64, I32, I64, Ints
+from gemel.common.arrays import F64, I32, I64, Ints
 
 Pairs = tuple[I32, I32]
 """Rows of A and of B."""

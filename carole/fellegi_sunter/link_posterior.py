@@ -16,7 +16,6 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from gemel.carole.arrays import F64, I64, Flags, Ints
 from gemel.carole.fellegi_sunter.candidate_graph import Beliefs, Settled
 from gemel.carole.fellegi_sunter.entities import SURE, same_person
 from gemel.carole.fellegi_sunter.link_rule import Assignment
@@ -29,7 +28,8 @@ from gemel.carole.fellegi_sunter.prior import (
     beta_parameters,
 )
 from gemel.carole.fellegi_sunter.propagation import GREATEST_LOG_WEIGHT
-from gemel.common.progress import StageProgress
+from gemel.common.arrays import F64, I64, Flags, Ints
+from gemel.common.progress import StageProgress, silent
 
 # Posterior link probabilities where the records of one file have at most one match, and those of the other any number.
 #
@@ -116,7 +116,7 @@ class LinkPosterior:
     arranged: Arranged = field(default_factory=Arranged, repr=False, compare=False)
 
     def probabilities(
-        self, weight: F64, progress: StageProgress = lambda _: None, near: bool = False, *, cycles: bool = True
+        self, weight: F64, progress: StageProgress = silent, near: bool = False, *, cycles: bool = True
     ) -> LinkProbabilities:
         """Probability that each pair is linked.
 

@@ -11,8 +11,8 @@ from typing import Literal
 import numpy as np
 from numba import njit
 
-from gemel.carole.arrays import F64, I64, Flags, Ints
 from gemel.carole.fellegi_sunter.one_to_one import check_pairs, uncontested
+from gemel.common.arrays import F64, I64, Flags, Ints
 from gemel.common.errors import parameter
 
 # Optimal one-to-one decisions on sparse candidate pairs.

@@ -18,7 +18,6 @@ from typing import Self
 import numpy as np
 from numba import njit
 
-from gemel.carole.arrays import F64, I32, I64, Flags, Ints
 from gemel.carole.fellegi_sunter.candidate_graph import by_node
 from gemel.carole.fellegi_sunter.dependence.structure import EstimationMask, estimated
 from gemel.carole.fellegi_sunter.link_posterior import LinkPosterior, group_means
@@ -36,8 +35,9 @@ from gemel.carole.fellegi_sunter.prior import LinkProbabilities
 from gemel.carole.fellegi_sunter.propagation import GREATEST_LOG_WEIGHT
 from gemel.carole.fellegi_sunter.schemes import FittedScheme
 from gemel.carole.fellegi_sunter.settings import Estimation, RuleFields
+from gemel.common.arrays import F64, I32, I64, Flags, Ints
 from gemel.common.documents.result_warning import ResultWarning, result_warning
-from gemel.common.progress import StageProgress
+from gemel.common.progress import StageProgress, silent
 from gemel.risk.models.result import split_r_hat
 
 
@@ -132,7 +132,7 @@ def draw_linkages(
     n_draws: int,
     rng: np.random.Generator,
     extra: F64 | None = None,
-    progress: StageProgress = lambda _: None,
+    progress: StageProgress = silent,
 ) -> LinkageDraws:
     """Draw linkages from the posterior of links, m and u.
 

@@ -22,7 +22,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from gemel.carole.arrays import F64, I64
+from gemel.common.arrays import F64, I64
 
 MAX_CHAIN = 100
 """Records in a chain of exchanges before it is given up."""

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numba import njit
 
-from gemel.carole.arrays import F64, I8, I64, U32, U64, Flags
 from gemel.carole.fellegi_sunter.settings import FieldLevels
+from gemel.common.arrays import F64, I8, I64, U32, U64, Flags
 from gemel.common.documents.result_warning import ResultWarning
 from gemel.common.errors import parameter
 

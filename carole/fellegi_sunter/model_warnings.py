@@ -7,9 +7,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from gemel.carole.arrays import F64, U32, U64, Flags
 from gemel.carole.fellegi_sunter.model import Model, PatternCounts
 from gemel.carole.fellegi_sunter.settings import Estimation, FieldLevels, RuleFields, U
+from gemel.common.arrays import F64, U32, U64, Flags
 from gemel.common.documents.result_warning import ResultWarning, result_warning
 from gemel.common.errors import ErrorCode, GemelError, parameter
 

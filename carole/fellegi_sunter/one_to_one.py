@@ -15,7 +15,6 @@ from dataclasses import replace
 
 import numpy as np
 
-from gemel.carole.arrays import F64, Flags, Ints
 from gemel.carole.fellegi_sunter.candidate_graph import (
     Beliefs,
     Settled,
@@ -26,9 +25,10 @@ from gemel.carole.fellegi_sunter.candidate_graph import (
 from gemel.carole.fellegi_sunter.cores import without_cycles
 from gemel.carole.fellegi_sunter.prior import MANY_PAIRS, TOLERANCE, BetaBipartite, LinkProbabilities, at_implied_number
 from gemel.carole.fellegi_sunter.propagation import MAX_SWEEPS, Propagation, likelihood_ratios, prior_odds
+from gemel.common.arrays import F64, Flags, Ints
 from gemel.common.documents.result_warning import result_warning
 from gemel.common.errors import GemelError, parameter
-from gemel.common.progress import StageProgress
+from gemel.common.progress import StageProgress, silent
 
 # Link probabilities of all candidate pairs: of a record's only pair at once, of records that compete by messages.
 #
@@ -98,7 +98,7 @@ class Competition:
         return odds / (1.0 + odds)
 
     def probabilities(
-        self, weight: F64, prior: BetaBipartite, progress: StageProgress = lambda _: None, near: bool = False, *,
+        self, weight: F64, prior: BetaBipartite, progress: StageProgress = silent, near: bool = False, *,
         cycles: bool = True,
     ) -> LinkProbabilities:  # fmt: skip
         """Probability that each pair is linked.
@@ -153,4 +153,4 @@ def check_pairs(a: Ints, b: Ints, weight: F64) -> None:
 
 
 def _wrong(expected: str, got: str) -> GemelError:
-    return parameter("links", f"expected {expected}", got, "score the candidate pairs again or change links.threshold")
+    return parameter("links", f"expected {expected}", got, "score the candidate pairs again")

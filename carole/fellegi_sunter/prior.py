@@ -28,8 +28,8 @@ from typing import Protocol
 import numpy as np
 from scipy.special import betaln, gammaln, psi
 
-from gemel.carole.arrays import F64, Ints
 from gemel.carole.fellegi_sunter.candidate_graph import Beliefs, Settled
+from gemel.common.arrays import F64, Ints
 from gemel.common.documents.result_warning import ResultWarning, result_warning
 from gemel.common.progress import StageProgress
 

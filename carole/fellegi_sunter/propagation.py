@@ -29,7 +29,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from gemel.carole.arrays import F64, I32, I64
 from gemel.carole.fellegi_sunter.candidate_graph import (
     Beliefs,
     CandidateGraph,
@@ -50,6 +49,7 @@ from gemel.carole.fellegi_sunter.propagation_kernels import (
     sum_weak,
     weak_probabilities,
 )
+from gemel.common.arrays import F64, I32, I64
 
 GREATEST_LOG_WEIGHT = 600.0
 """Weights are limited to e to this power, above any evidence, so that their products stay in range."""

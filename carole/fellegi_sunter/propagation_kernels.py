@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from gemel.carole.arrays import F64, I32, I64, Flags
+from gemel.common.arrays import F64, I32, I64, Flags
 
 MAX_FACTOR = 1e3
 """By how much records are made more or less free at once, lest their pairs' claims leave the range of numbers."""

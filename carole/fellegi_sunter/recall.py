@@ -25,10 +25,10 @@ from scipy.optimize import brentq
 from scipy.sparse import csr_matrix
 from scipy.sparse.csgraph import connected_components
 
-from gemel.carole.arrays import F64, U32
 from gemel.carole.fellegi_sunter.model import Model
 from gemel.carole.fellegi_sunter.model_warnings import FEW_MATCHES
 from gemel.carole.fellegi_sunter.settings import RuleFields
+from gemel.common.arrays import F64, U32
 
 MAX_RULES = 12
 """Rules up to which the union is computed by the model: inclusion and exclusion has 2**rules terms."""

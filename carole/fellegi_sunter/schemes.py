@@ -29,13 +29,13 @@ from types import MappingProxyType
 
 import numpy as np
 
-from gemel.carole.arrays import F64, I8
 from gemel.carole.comparison.counting import summed
 from gemel.carole.fellegi_sunter.dependence.diagnosis import JointModel
 from gemel.carole.fellegi_sunter.em import fit
 from gemel.carole.fellegi_sunter.model import MISSING, Model, PatternCounts, log2_ratios, probability_of, table_sums
 from gemel.carole.fellegi_sunter.settings import Estimation, FieldLevels, MPrior, RuleFields
 from gemel.carole.fellegi_sunter.standard_errors import StandardErrors
+from gemel.common.arrays import F64, I8
 from gemel.common.documents.result_warning import ResultWarning, result_warning
 from gemel.common.errors import parameter
 from gemel.common.specification.model import schemes as known

@@ -30,11 +30,11 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.sparse import csr_matrix
 
-from gemel.carole.arrays import F64, I8, U64, Flags, Ints
 from gemel.carole.fellegi_sunter.model import Model, PatternCounts, shares, within_levels
 from gemel.carole.fellegi_sunter.model import level_counts as counted_levels
 from gemel.carole.fellegi_sunter.model_warnings import expected_levels, identified_bits, unidentified_fields, worth
 from gemel.carole.fellegi_sunter.settings import Estimation, RuleFields
+from gemel.common.arrays import F64, I8, U64, Flags, Ints
 
 BATCH = 1 << 13
 """Patterns, or records of A, whose scores are held in memory at a time."""

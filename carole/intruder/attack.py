@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from gemel.carole.arrays import F64, I32, I64, Ints
 from gemel.carole.comparison.counting import PatternCounter, summed
 from gemel.carole.extended_latent import Values, Variable, fit_extended
 from gemel.carole.extended_latent.variables import MAX_MODEL_KEYS, Holder, Result, Visit
@@ -24,6 +23,7 @@ from gemel.carole.fellegi_sunter.model import probability as logistic
 from gemel.carole.fellegi_sunter.schemes import FittedScheme, fit_scheme
 from gemel.carole.fellegi_sunter.settings import Estimation, U
 from gemel.carole.intruder.files import AttackedFiles
+from gemel.common.arrays import F64, I32, I64, Ints
 from gemel.common.documents.result_warning import ResultWarning, result_warning
 from gemel.common.errors import ErrorCode, GemelError, parameter
 from gemel.common.progress import StageProgress

@@ -9,10 +9,10 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from gemel.carole.arrays import I32
 from gemel.carole.evaluation.link_quality import calibration, expected_precision_recall
 from gemel.carole.intruder.attack import Suspicions, extended_attack, fellegi_sunter_attack
 from gemel.carole.intruder.files import AttackedFiles
+from gemel.common.arrays import I32
 from gemel.common.documents.result_warning import by_severity
 from gemel.common.errors import parameter
 from gemel.risk.identification.matching.claims import Claims, claim_best_of_each, claim_most_probable

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from gemel.carole.arrays import I32, I64, Flags, Ints
+from gemel.common.arrays import I32, I64, Flags, Ints
 from gemel.common.errors import ErrorCode, GemelError, parameter
 
 NO_PERSON = -1
@@ -70,7 +70,7 @@ class AttackedFiles:
         names that they have in the files; further columns are ignored, and what a record lacks is missing.
         """
         shared = [name for name in known if name in released]
-        chosen = shared if keys is None else list(keys)
+        chosen = shared if keys is None else list(dict.fromkeys(keys))
         for name in chosen:
             if name not in shared:
                 remedy = f"both have: {', '.join(shared) or 'none'}"

@@ -243,7 +243,7 @@ class Terms:
     specification_digest: bytes
     encoding_digest: bytes
     grants: Mapping[Role, Grant]
-    policy: Policy = Policy.NONE
+    policy: Policy
     signatures: int = 1
     transfers: tuple[Transfer, ...] = ()
 

@@ -1,8 +1,8 @@
-"""Sessions of computations in mode shared: who takes part, who is away, how each ends; of the event loop alone.
+"""Sessions of computations in mode shared: who takes part, who is away, how each ends.
 
 A session is opened by Carole's worker for a run, and joined by the coordinator and the steward that the specification
-names. It ends for all three when one gives it up, or was away for `Absence.seconds`; a run may have another one then.
-Nothing of it is on disk: a restart of Carole's ends it too.
+names; once made it is of the event loop alone. It ends for all three when one gives it up, or was away for
+`Absence.seconds`; a run may have another one then. Nothing of it is on disk: a restart of Carole's ends it too.
 """
 
 from __future__ import annotations

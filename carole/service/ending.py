@@ -243,14 +243,16 @@ def shares(
     recipient's key fails; NOT_FOUND if a role has no member.
     """
     statistics = json.dumps(document.plain(), allow_nan=False, sort_keys=True).encode()
+    granted = joint is not None and any(map(spec.release.joint_to, Side))
+    in_codes = joint.to_json().encode() if joint is not None and granted else b""
     made: dict[str, Iterable[bytes]] = {}
     for side in Side:
         if getattr(spec.release, str(side)) == "nothing":
             continue
         member = members.in_role(side.role)
         shown = dict(files.get(side, {}))
-        if joint is not None and spec.release.joint_to(side):
-            shown["joint.json"] = joint.to_json().encode()
+        if in_codes and spec.release.joint_to(side):
+            shown["joint.json"] = in_codes
         content = _archive({**shown, "statistics.json": statistics})
         context = SealContext(spec.project, run, member.name, spec.suite)
         made[str(side.role)] = seal(member.sealing, context, rechunked([content]))

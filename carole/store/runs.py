@@ -135,8 +135,9 @@ class Runs(Part):
 
     def renew_lease(self, lease: Lease, stage: str, fraction: float) -> bool:
         """Renew the lease and record the progress; False if the run is no longer this worker's."""
-        values = {"stage": stage[:32], "fraction": fraction, "lease_until": self._clock() + LEASE_MS}
         with self._database.write() as connection:
+            # Its time counts from when the lock was had: others may have been written for seconds before.
+            values = {"stage": stage[:32], "fraction": fraction, "lease_until": self._clock() + LEASE_MS}
             return connection.execute(update(runs).where(*_mine(lease)).values(values)).rowcount == 1
 
     def give_way(self, lease: Lease) -> bool:

@@ -8,21 +8,20 @@ words and order, and the table in docs/assessment.md are all read from this regi
 from __future__ import annotations
 
 import tomllib
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from gemel.common.documents.document import DescribedModel
 
-@dataclass(frozen=True)
-class StewardQuestion:
+
+class StewardQuestion(DescribedModel):
     """A steward's question about a release, which several measures answer."""
 
     title: str
     explanation: str
 
 
-@dataclass(frozen=True)
-class DisclosureMeasure:
+class DisclosureMeasure(DescribedModel):
     """The public facts of one measure of disclosure risk, whose values lie between 0 and 1."""
 
     name: str

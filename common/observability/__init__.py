@@ -1,1 +1,1 @@
-"""What a service shows of itself to those who run it: metrics and probes over HTTP, and spans of its work."""
+"""What is configured of a service's metrics and probes, which `serving` has, and the spans of its work."""

@@ -1,4 +1,4 @@
-"""Certificates, membership and the provisioning of parties.
+"""Certificates and membership.
 
 - `authority`: a private certificate authority; `certificates`, `checks`: what a certificate says, and checking it.
 - `certified_names`: certificates of an organisation's own PKI, known by their names.

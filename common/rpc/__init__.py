@@ -1,1 +1,1 @@
-"""Remote calls: the server of every service, the checks before its methods, the client, and errors on the wire."""
+"""Remote calls: who may call what, the client, transfers in chunks, what is trusted, and errors on the wire."""

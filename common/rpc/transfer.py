@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from gemel.common.errors import ErrorCode, GemelError
+from gemel.common.progress import silent
 from gemel.common.rpc.client import CHUNK_SECONDS, Connection
 from gemel.common.wire.chunks import Chunk, chunk_slices, root_digest
 from gemel.protos.linkage.v1 import transfer_pb2
@@ -62,7 +63,7 @@ def send(
     request: Callable[[transfer_pb2.Chunk], Any],
     content: Content,
     indices: Iterable[int] | None = None,
-    step: Step = lambda done: None,
+    step: Step = silent,
 ) -> None:
     """Send content, `IN_FLIGHT` chunks at a time; the first failure ends it, and what has arrived stays.
 
@@ -103,7 +104,7 @@ class Fetch:
         request: Callable[[int], Any],
         where: str,
         max_bytes: int = MAX_BYTES,
-        step: Step = lambda done: None,
+        step: Step = silent,
     ) -> None:
         self._connection, self._method, self._request = connection, method, request
         self._where, self._max_bytes, self._step = where, max_bytes, step

@@ -4,7 +4,7 @@
 result; `encoding_digest` and `specification_digest` name it; `specification_notes` lists what those who approve it
 should know.
 
-Four packages, each above the next: `text` (read, digests), `notes`, `validation` (checks
+Four packages, each above the next: `text` (read, digests, lines), `notes`, `validation` (checks
 across values, and `Specification`, which is content that was found consistent), `model` (the sections).
 """
 

@@ -1,1 +1,1 @@
-"""What all commands have in common: options, output as words or JSON, lists of checks, and an end in order."""
+"""What all commands have in common: options, and output as words or JSON."""

@@ -24,7 +24,7 @@ def restored_lines(restored: Restored, known: Iterable[str]) -> Iterator[str]:
 
 
 def released_lines(runs: Mapping[str, bytes]) -> Iterator[str]:
-    """The runs of a project that a party knows to be released, as `LogMemory.released` has them."""
+    """The runs of a project that a party knows to be released, as its memory of the log has them."""
     for run, root in sorted(runs.items()):
         yield f"run {run} released{', and its share fetched' if root else ''}"
 

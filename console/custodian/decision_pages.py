@@ -117,7 +117,7 @@ class DecisionPages(CustodianPages):
     def decide_restored(self, request: Request, form: Form) -> Response:
         accept, given, reason = decided_for("accept", form), form.get("restoration", ""), form.get("reason", "").strip()
         if not (given.isascii() and given.isdigit() and len(given) < 16):
-            raise parameter("decision", "the form names no restored log", remedy="open the page again")
+            raise parameter("restoration", "the form names no restored log", remedy="open the page again")
         if not accept:
             reason = normalized_reason(reason)
         with self._project(request) as (service, project):

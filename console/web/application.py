@@ -22,7 +22,7 @@ from gemel.common.configuration import ConsoleConfiguration, Right
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.language import Language, LanguageCode, console_language, in_language
 from gemel.console.web.forms import Form, posting
-from gemel.console.web.guard import LIVE_HEADER, RELOAD_HEADER, Guard, GuardRules, cookie_of
+from gemel.console.web.guard import LIVE_HEADER, NEW_LINK, PATH, RELOAD_HEADER, Guard, GuardRules, cookie_of
 from gemel.console.web.pages import Pages
 from gemel.console.web.sessions import Sessions
 
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from gemel.console.web.sign_on import SignOn
 
 
-PATH = "/enter"
 PAUSE_SECONDS = 10.0
 """No further link is printed sooner: whoever reaches the port could fill the terminal."""
 
@@ -65,7 +64,6 @@ class Entrance:
 
 LOADED = {"console.css": "text/css", "console.js": "text/javascript", "console.svg": "image/svg+xml"}
 """What pages load, by name: no path is ever made of what a browser sends."""
-NEW_LINK = "/new-link"
 
 
 def _static(request: Request) -> Response:

@@ -45,7 +45,9 @@ _HEADERS = {
 _SAFE = ("GET", "HEAD")
 
 
-OPEN_PATHS = ("/static/", "/enter", "/new-link", "/sign-on", "/sign-on/back")
+PATH = "/enter"
+NEW_LINK = "/new-link"
+OPEN_PATHS = ("/static/", PATH, NEW_LINK, "/sign-on", "/sign-on/back")
 """Paths that need no session, and the beginnings of paths among them that end with a slash."""
 
 

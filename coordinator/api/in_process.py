@@ -210,7 +210,7 @@ def link_in_process(
             found, order, named = _compared_in_blocks(alice, bob, spec, resources, progress)
         decided = _resolved(found, order, named, plan, resources, progress, known_values)
     linkage, rows, statistics = decided
-    return *_by_identifiers(linkage, rows, (ids_a, ids_b), drawn=spec.release.drawn > 0), statistics
+    return *_by_identifiers(linkage, rows, (ids_a, ids_b)), statistics
 
 
 def _signed(
@@ -262,7 +262,7 @@ def _whole(
 
 
 def _by_identifiers(
-    linkage: Linkage, rows: tuple[Rows, Rows], identifiers: tuple[pl.Series, pl.Series], *, drawn: bool
+    linkage: Linkage, rows: tuple[Rows, Rows], identifiers: tuple[pl.Series, pl.Series]
 ) -> tuple[pl.DataFrame, pl.DataFrame | None]:
     """The pairs of two records, and the links of each draw; what a decoy or a dummy is in is left out."""
     real = (rows[0] < identifiers[0].len()) & (rows[1] < identifiers[1].len())
@@ -272,7 +272,7 @@ def _by_identifiers(
     probability = np.clip(linkage.pairs.link_probability, 0.0, 1.0)
     every = pl.DataFrame({"alice": a, "bob": b, "link_probability": probability, "linked": linked})
     pairs = every.filter(real).sort(["link_probability", "alice", "bob"], descending=[True, False, False])
-    if not drawn or linkage.draws is None:
+    if linkage.draws is None:
         return pairs, None
     draw, pair = linkage.draws.draw.astype(np.int64), linkage.draws.pair.astype(np.int64)
     links = every.select("alice", "bob", "link_probability")[pair].insert_column(0, pl.Series("draw", draw))

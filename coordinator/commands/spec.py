@@ -133,6 +133,7 @@ def check(
         show_estimate,
     )
 
+    limits = carole_limits(memory, max_upload, max_rows)
     spec = read_specification(specification)
     refuse_unidentified(spec)
     console.print(
@@ -145,7 +146,6 @@ def check(
     show_notes(notes)
     console.print(f"specification digest  {specification_digest(spec).hex()}", highlight=False, soft_wrap=True)
     console.print(f"encoding digest       {encoding_digest(spec).hex()}", highlight=False, soft_wrap=True)
-    limits = carole_limits(memory, max_upload, max_rows)
     estimate = None
     if alice is not None or bob is not None:
         columns = cleaned_columns(spec, both_files(alice, bob, encoding, separator))

@@ -13,10 +13,10 @@ from functools import partial
 
 import polars as pl
 
+from gemel.common.arrays import Columns
 from gemel.common.parties import Side
 from gemel.common.specification import FieldSpec, Specification
 from gemel.common.specification.model.defaults import DateOrder, DatePart, Step
-from gemel.custodian.arrays import Columns
 from gemel.custodian.cleaning.definition import (
     MAX_YEAR,
     MIN_YEAR,

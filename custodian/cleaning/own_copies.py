@@ -12,10 +12,10 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
+from gemel.common.arrays import Columns
 from gemel.common.documents.result_warning import ResultWarning, result_warning
 from gemel.common.parties import Side
 from gemel.common.specification import Specification
-from gemel.custodian.arrays import Columns
 
 FEW = 0.005
 """Share of a file's records, above what chance explains, from which a file counts as one with copies."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import polars as pl
 
+from gemel.common.arrays import Columns
 from gemel.common.specification import BlockingKey, FieldSpec, Specification
-from gemel.custodian.arrays import Columns
 from gemel.custodian.cleaning.definition import clean_value
 
 _PLACES = {"year": (0, 4), "month": (4, 2), "day": (6, 2)}  # in YYYYMMDD: start, length

@@ -40,7 +40,7 @@ class FieldProfile:
     changed: Mapping[str, int]
     """Changed by each step, in the order of the steps; of dates and numbers also by writing them in one way."""
     distinct: int
-    tokens: tuple[int, int, int] | None = None
+    tokens: tuple[int, int, int] | None
     """Minimum, median and maximum number of tokens of a value; None if no row has one."""
     unsalted: int = 0
     """With a value, but sent as missing because the row lacks the attribute that the field is salted by."""

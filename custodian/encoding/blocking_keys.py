@@ -12,10 +12,10 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
+from gemel.common.arrays import U64, Columns
 from gemel.common.keys.suite import Suite, keyed_hash
 from gemel.common.signatures.signature_sets import INSTEAD_OF_ZERO, NO_KEY
 from gemel.common.specification import BlockingKey, BlockingRule, Specification
-from gemel.custodian.arrays import U64, Columns
 from gemel.custodian.cleaning.parts import part_of
 from gemel.custodian.encoding.columns import distinct_values
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
+from gemel.common.arrays import F64, I16, I64, Columns
 from gemel.common.keys.derivation import Purpose, Seed, derive_key
 from gemel.common.keys.suite import Suite, keyed_hash
 from gemel.common.signatures.category_tree import ordered
@@ -22,7 +23,6 @@ from gemel.common.signatures.signature_sets import MISSING, SignatureSet, Variab
 from gemel.common.specification import Specification, VariableSpec, encoding_digest
 from gemel.common.specification.model.protection import CoarseningStep, partitions
 from gemel.common.specification.model.section import folded_label
-from gemel.custodian.arrays import F64, I16, I64, Columns
 
 Coarsening = CoarseningStep | str
 """A step with its groups, or the name of one that the labels themselves say."""

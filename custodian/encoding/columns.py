@@ -15,6 +15,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from gemel.common.arrays import I32, I64, U64, Columns, Flags, Ints
 from gemel.common.errors import ErrorCode, GemelError, parameter
 from gemel.common.keys.bulk import numbers
 from gemel.common.keys.derivation import KEY_BYTES
@@ -24,7 +25,6 @@ from gemel.common.parties import Side
 from gemel.common.signatures.layout import MAX_ROWS
 from gemel.common.signatures.signature_sets import MISSING, SignatureSet
 from gemel.common.specification import Specification
-from gemel.custodian.arrays import I32, I64, U64, Columns, Flags, Ints
 
 
 def check_columns(columns: Columns, specification: Specification) -> int:

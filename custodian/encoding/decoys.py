@@ -18,10 +18,10 @@ from collections.abc import Sequence
 import numpy as np
 import polars as pl
 
+from gemel.common.arrays import Columns, Flags
 from gemel.common.errors import parameter
 from gemel.common.keys.noise import NoiseKey
 from gemel.common.specification import Specification
-from gemel.custodian.arrays import Columns, Flags
 from gemel.custodian.encoding.columns import check_columns
 from gemel.custodian.encoding.file_records import FileRecords, HeldRecords
 from gemel.custodian.encoding.padding import Draws

@@ -13,6 +13,7 @@ from dataclasses import field as dataclass_field
 
 import polars as pl
 
+from gemel.common.arrays import Columns
 from gemel.common.parties import Side
 from gemel.common.signatures.intervals import WHOLE, Interval, intervals
 from gemel.common.signatures.layout import (
@@ -31,7 +32,6 @@ from gemel.common.signatures.layout import (
 )
 from gemel.common.specification import BlockingRule, Specification
 from gemel.common.specification.model.blocking import MAX_ROWS as PADDED_ROWS
-from gemel.custodian.arrays import Columns
 from gemel.custodian.cleaning.parts import salt_text
 from gemel.custodian.encoding.blocking_keys import key_text
 from gemel.custodian.encoding.padding import padded_size

@@ -9,7 +9,7 @@ from typing import Protocol
 import numpy as np
 import polars as pl
 
-from gemel.custodian.arrays import I64, Columns
+from gemel.common.arrays import I64, Columns
 
 IDENTIFIER = "+identifier"
 """Column of the custodian's own identifiers; no field can have this name."""

@@ -30,10 +30,10 @@ from collections.abc import Iterator
 import numba
 import numpy as np
 
+from gemel.common.arrays import I32, I64, U32, U64
 from gemel.common.errors import GemelError, parameter
 from gemel.common.keys.bulk import codes_of_rows, counters, pseudo_random
 from gemel.common.keys.derivation import FieldKeys
-from gemel.custodian.arrays import I32, I64, U32, U64
 from gemel.custodian.tokens import Tokens
 
 # Randomised response on signatures, in bulk: each bit inverted with a public probability, by private noise.

@@ -14,6 +14,7 @@ from dataclasses import field as dataclass_field
 import numpy as np
 import polars as pl
 
+from gemel.common.arrays import F64, I32, I64, Columns
 from gemel.common.errors import parameter
 from gemel.common.keys.bulk import pseudo_random
 from gemel.common.keys.derivation import FieldKeys
@@ -21,7 +22,6 @@ from gemel.common.keys.noise import NoiseKey
 from gemel.common.signatures.layout import MAX_ROWS
 from gemel.common.signatures.signature_sets import MISSING
 from gemel.common.specification import BlockingKey, BlockingRule, Specification
-from gemel.custodian.arrays import F64, I32, I64, Columns
 from gemel.custodian.encoding.blocking_keys import key_text
 from gemel.custodian.encoding.columns import distinct_values
 

@@ -18,6 +18,7 @@ from typing import TypeVar
 import numpy as np
 import polars as pl
 
+from gemel.common.arrays import I64, U64, Columns
 from gemel.common.errors import parameter
 from gemel.common.keys.derivation import Purpose, Seed
 from gemel.common.keys.noise import NoiseKey
@@ -25,7 +26,6 @@ from gemel.common.progress import Progress
 from gemel.common.signatures.layout import CODES, SAMPLES, Layout
 from gemel.common.signatures.signature_sets import SignatureSet, VariableCodes, layout_of
 from gemel.common.specification import BlockingRule, Specification
-from gemel.custodian.arrays import I64, U64, Columns
 from gemel.custodian.encoding.blocking_keys import blocking_keys, keyed_digests
 from gemel.custodian.encoding.categories import coded_variables
 from gemel.custodian.encoding.columns import Drawing, check_columns, check_variables, in_content_order, reordered

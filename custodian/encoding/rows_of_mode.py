@@ -30,6 +30,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from gemel.common.arrays import I64, U64, Flags
 from gemel.common.keys.bulk import pseudo_random
 from gemel.common.keys.derivation import Purpose
 from gemel.common.keys.suite import Suite
@@ -37,8 +38,7 @@ from gemel.common.signatures.intervals import WHOLE, Interval, in_intervals
 from gemel.common.signatures.layout import fixed_fields
 from gemel.common.signatures.signature_sets import INSTEAD_OF_ZERO, MISSING, NO_KEY, FieldSignatures, pack_values
 from gemel.common.specification import Specification
-from gemel.custodian.arrays import I64, U64, Flags
-from gemel.custodian.encoding.columns import distinct_values, file_order
+from gemel.custodian.encoding.columns import distinct_values
 from gemel.custodian.encoding.padding import RuleRows
 from gemel.custodian.encoding.signing import PreparedField, Signer, canonical, unsigned
 
@@ -71,8 +71,11 @@ class WholeFile:
 
     def places(self, unit: Unit | None) -> dict[Place, I64]:
         """The rows of each set, not yet in their order."""
-        shuffle = self.shuffle or file_order
-        return {(part, WHOLE): rows[shuffle(len(rows))] for part, rows in self.sent.rows.items()}
+        shuffle = self.shuffle
+        return {
+            (part, WHOLE): rows if shuffle is None else rows[shuffle(len(rows))]
+            for part, rows in self.sent.rows.items()
+        }
 
     def signed(self, place: Place, name: str, rows: I64) -> FieldSignatures:
         return self.signer.sign(self.fields[name], rows)

@@ -19,10 +19,10 @@ from functools import partial
 
 import numpy as np
 
+from gemel.common.arrays import I64, U64
 from gemel.common.keys.bulk import numbers
 from gemel.common.signatures.intervals import interval_of
 from gemel.common.signatures.layout import GROUPS, group_rows, sample_rows
-from gemel.custodian.arrays import I64, U64
 from gemel.custodian.encoding.columns import Drawing
 
 _PART_ROWS = 1 << 20

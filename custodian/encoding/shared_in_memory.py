@@ -8,13 +8,13 @@ from dataclasses import field as dataclass_field
 
 import numpy as np
 
+from gemel.common.arrays import I64
 from gemel.common.parties import ComputeParty, Side
 from gemel.common.signatures.custodian_shares import ShareSecrets
 from gemel.common.signatures.layout import Layout
 from gemel.common.signatures.party_sets import PartyContribution, SharedUpload, ShareHeader
 from gemel.common.signatures.signature_sets import SignatureSet
 from gemel.common.specification import Specification
-from gemel.custodian.arrays import I64
 from gemel.custodian.encoding.records import Encoded
 from gemel.custodian.encoding.shared_sets import SentSet, Sharing, sent_bytes
 

@@ -15,13 +15,13 @@ from dataclasses import field as dataclass_field
 
 import numpy as np
 
+from gemel.common.arrays import I64, U8, U64
 from gemel.common.signatures.custodian_shares import ShareSecrets, leave_third_share
 from gemel.common.signatures.layout import CODES, KNOWN, SAMPLES, SEAL_BYTES, SetLayout
 from gemel.common.signatures.party_sets import SharedUpload, check_shared_digests, plain_words, seal_words
 from gemel.common.signatures.payload import to_bytes
 from gemel.common.signatures.signature_sets import SignatureSet
 from gemel.common.specification import Specification
-from gemel.custodian.arrays import I64, U8, U64
 from gemel.custodian.encoding.expected_layout import shared_layout
 
 

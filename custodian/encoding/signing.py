@@ -13,12 +13,12 @@ from dataclasses import field as dataclass_field
 
 import numpy as np
 
+from gemel.common.arrays import I32, I64, U64, Columns
 from gemel.common.errors import GemelError, parameter
 from gemel.common.keys.derivation import FieldKeys, Purpose, Seed, derive, derive_key
 from gemel.common.keys.noise import NoiseKey
 from gemel.common.signatures.signature_sets import MISSING, NO_KEY, FieldSignatures
 from gemel.common.specification import FieldSpec, Specification, encoding_digest
-from gemel.custodian.arrays import I32, I64, U64, Columns
 from gemel.custodian.cleaning.parts import salt_text, similar_values
 from gemel.custodian.encoding.blocking_keys import keyed_digests
 from gemel.custodian.encoding.columns import distinct_values

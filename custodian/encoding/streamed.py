@@ -16,6 +16,7 @@ from typing import Generic, TypeVar
 import numpy as np
 import polars as pl
 
+from gemel.common.arrays import I32, I64
 from gemel.common.errors import parameter
 from gemel.common.keys.derivation import Purpose, Seed
 from gemel.common.keys.noise import NoiseKey
@@ -24,7 +25,6 @@ from gemel.common.signatures.intervals import Interval, interval_of, intervals
 from gemel.common.signatures.layout import MAX_ROWS
 from gemel.common.signatures.signature_sets import NO_KEY, SignatureSet
 from gemel.common.specification import BlockingRule, Specification
-from gemel.custodian.arrays import I32, I64
 from gemel.custodian.encoding.blocking_keys import blocking_keys
 from gemel.custodian.encoding.decoys import invented_records
 from gemel.custodian.encoding.file_records import IDENTIFIER, MakeTable, TableRecords, WorkingTable

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.random import Generator
 from scipy.sparse import coo_matrix
 
+from gemel.common.arrays import F64, I64, Ints
 from gemel.common.signatures.category_tree import Partition, code_groups, ordered
-from gemel.custodian.arrays import F64, I64, Ints
 from gemel.custodian.leakage.recovery import UNKNOWN, Recovery, score
 
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 import numpy as np
 from scipy.special import gammaln
 
-from gemel.custodian.arrays import F32, F64, I64
+from gemel.common.arrays import F32, F64, I64
 from gemel.custodian.leakage.block_view import BlockView
 from gemel.custodian.leakage.recovery import UNKNOWN
 from gemel.custodian.leakage.similarity_graph import SLACK, mean_field

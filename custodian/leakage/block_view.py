@@ -12,9 +12,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.random import Generator
 
+from gemel.common.arrays import F64, I64, U64
 from gemel.common.signatures.layout import WORD_BITS
 from gemel.common.signatures.signature_sets import FieldSignatures, SignatureSet
-from gemel.custodian.arrays import F64, I64, U64
 from gemel.custodian.drawn_records import size_class_of
 from gemel.custodian.leakage.recovery import Recovery, score
 from gemel.custodian.leakage.view import FieldView, PublicValues

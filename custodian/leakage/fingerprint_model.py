@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import numba
 import numpy as np
 
-from gemel.custodian.arrays import F32, F64, I32, I64, U8
+from gemel.common.arrays import F32, F64, I32, I64, U8
 from gemel.custodian.leakage.pairs import ABSENT, ABSENT_BIN, BINS, EQUAL, EQUAL_BIN, Fingerprints
 
 UNLIKE = -12.0

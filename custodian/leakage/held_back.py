@@ -18,9 +18,9 @@ from numpy.random import Generator
 from scipy.sparse import coo_matrix
 from scipy.sparse.csgraph import connected_components
 
+from gemel.common.arrays import F32, I64, Flags
 from gemel.common.signatures.signature_sets import MISSING, NO_KEY, SignatureSet
 from gemel.common.specification import FieldSpec, Specification
-from gemel.custodian.arrays import F32, I64, Flags
 from gemel.custodian.leakage.block_model import block_likelihood
 from gemel.custodian.leakage.block_view import BlockView, attack_by_size
 from gemel.custodian.leakage.recovery import UNKNOWN, Recovery, score

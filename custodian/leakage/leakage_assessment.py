@@ -20,12 +20,12 @@ import numpy as np
 from numpy.random import Generator
 from threadpoolctl import threadpool_limits
 
+from gemel.common.arrays import I64, Columns
 from gemel.common.documents.result_warning import ResultWarning, result_warning
 from gemel.common.keys.noise import AssessmentKeys
 from gemel.common.signatures.layout import GROUP_ROWS, GROUPS
 from gemel.common.signatures.signature_sets import FieldSignatures
 from gemel.common.specification import Specification
-from gemel.custodian.arrays import I64, Columns
 from gemel.custodian.drawn_records import DrawnRecords
 from gemel.custodian.encoding.columns import file_order
 from gemel.custodian.encoding.file_records import HeldRecords

@@ -10,11 +10,11 @@ import polars as pl
 from numpy.random import Generator
 from numpy.typing import NDArray
 
+from gemel.common.arrays import F64, I64, Columns, Flags
 from gemel.common.errors import GemelError
 from gemel.common.keys.noise import AssessmentKeys, NoiseKey
 from gemel.common.signatures.signature_sets import SignatureSet
 from gemel.common.specification import BlockingRule, FieldSpec, Specification
-from gemel.custodian.arrays import F64, I64, Columns, Flags
 from gemel.custodian.drawn_records import DrawnRecords, size_class_of
 from gemel.custodian.encoding.blocking_keys import key_text
 from gemel.custodian.encoding.columns import file_order

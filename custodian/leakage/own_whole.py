@@ -10,11 +10,11 @@ import polars as pl
 from numpy.random import Generator
 from numpy.typing import NDArray
 
+from gemel.common.arrays import I64, Columns
 from gemel.common.keys.noise import AssessmentKeys
 from gemel.common.signatures.signature_sets import SignatureSet
 from gemel.common.specification import FieldSpec, Specification, encoding_digest
 from gemel.common.specification.model.protection import partitions
-from gemel.custodian.arrays import I64, Columns
 from gemel.custodian.cleaning.parts import listed_in, salt_text, similar_values
 from gemel.custodian.drawn_records import DrawnRecords
 from gemel.custodian.encoding.categories import Relabelling

@@ -9,7 +9,7 @@ from functools import partial
 import numba
 import numpy as np
 
-from gemel.custodian.arrays import F32, I32, I64, U8
+from gemel.common.arrays import F32, I32, I64, U8
 from gemel.custodian.leakage.view import FieldView, PublicValues
 
 EQUAL = np.float32(1.0)

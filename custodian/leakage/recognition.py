@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.random import Generator
 
-from gemel.custodian.arrays import F64, I64, U8, Flags
+from gemel.common.arrays import F64, I64, U8, Flags
 from gemel.custodian.leakage.fingerprint_model import FingerprintModel, PairLookup
 from gemel.custodian.leakage.pairs import Fingerprints
 from gemel.custodian.leakage.recovery import UNKNOWN

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from gemel.common.arrays import I64, Flags
 from gemel.common.errors import parameter
-from gemel.custodian.arrays import I64, Flags
 
 UNKNOWN = -1
 """No claim is made, or the value is none of the public ones."""

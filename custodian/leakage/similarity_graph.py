@@ -33,7 +33,7 @@ from __future__ import annotations
 import numba
 import numpy as np
 
-from gemel.custodian.arrays import F32, F64, I64
+from gemel.common.arrays import F32, F64, I64
 from gemel.custodian.leakage.recovery import UNKNOWN
 from gemel.custodian.leakage.view import OVERDISPERSION, FieldView, PublicValues, count_fit
 

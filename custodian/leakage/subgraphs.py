@@ -16,7 +16,7 @@ from __future__ import annotations
 import numba
 import numpy as np
 
-from gemel.custodian.arrays import F32, F64, I64, U8
+from gemel.common.arrays import F32, F64, I64, U8
 from gemel.custodian.leakage.fingerprint_model import UNLIKE
 
 SEEDS = 6

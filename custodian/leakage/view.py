@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 
+from gemel.common.arrays import F32, F64, I64, U64
 from gemel.common.errors import GemelError, parameter
 from gemel.common.signatures.signature_sets import FieldSignatures
-from gemel.custodian.arrays import F32, F64, I64, U64
 from gemel.custodian.leakage.recovery import UNKNOWN
 from gemel.custodian.tokens import tokenise
 

@@ -5,12 +5,12 @@ Of the records counts are shown and never a value. Carole is called once, which 
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 
 import polars as pl
 
-from gemel.common.durable import whole_file
 from gemel.common.errors import ErrorCode, GemelError, parameter
 from gemel.common.parties import Party, Role
 from gemel.common.pki.certificates import load_certificate
@@ -51,8 +51,13 @@ def check_custodian(party: Party, config: Path, specification: Path | None) -> C
     _check_records(checks, party, config, settings, specification)
     checks.run("memory", lambda: check_memory(settings.limits.memory_bytes))
     checks.run("disk", lambda: check_disks({"state": settings.state, "results": settings.results}))
-    checks.run("installation", lambda: "complete" if load_gate() is not None else "")
+    checks.run("installation", _complete)
     return checks
+
+
+def _complete() -> str:
+    load_gate()
+    return "complete"
 
 
 def _check_keys(checks: Checks, party: Party, config: Path, settings: CustodianConfiguration) -> None:
@@ -216,15 +221,24 @@ def _read_links(path: Path) -> pl.DataFrame:
 
 
 def _write(frame: pl.DataFrame, out: Path) -> None:
+    """In its place at once: where a user keeps files there need be no hard links."""
     try:
-        with whole_file(out, replace=False) as file:
-            if out.suffix.lower() in (".parquet", ".pq"):
-                frame.write_parquet(file)
-            else:
-                frame.write_csv(file)
+        with open(out, "xb", opener=_own) as file:
+            try:
+                if out.suffix.lower() in (".parquet", ".pq"):
+                    frame.write_parquet(file)
+                else:
+                    frame.write_csv(file)
+            except BaseException:
+                out.unlink(missing_ok=True)
+                raise
     except FileExistsError:
         remedy = "give another name, or remove it"
         raise GemelError(ErrorCode.EXISTS, "the file exists already", where=str(out), remedy=remedy) from None
     except OSError as error:
         got = (error.strerror or "output error").lower()
         raise GemelError(ErrorCode.CONFIGURATION, "the file cannot be written", where=str(out), got=got) from None
+
+
+def _own(path: str, flags: int) -> int:
+    return os.open(path, flags, 0o600)

@@ -15,9 +15,9 @@ from dataclasses import dataclass, field
 import numpy as np
 import polars as pl
 
+from gemel.common.arrays import U64
 from gemel.common.parties import Side
 from gemel.common.specification import Specification
-from gemel.custodian.arrays import U64
 from gemel.custodian.cleaning.columns import Cleaned, Cleaning, clean
 from gemel.custodian.cleaning.own_copies import OwnCopies, counted_copies, links_one_of_copies
 from gemel.custodian.cleaning.profile import Profile

@@ -13,9 +13,9 @@ import numpy as np
 import polars as pl
 from numpy.random import Generator
 
+from gemel.common.arrays import F64, I64, U64
 from gemel.common.signatures.intervals import interval_of
 from gemel.common.specification import BlockingRule, Specification
-from gemel.custodian.arrays import F64, I64, U64
 from gemel.custodian.drawn_records import (
     ANY_ROWS,
     BLOCKED_ROWS,

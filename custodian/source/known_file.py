@@ -11,12 +11,12 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
+from gemel.common.arrays import F64, Columns
 from gemel.common.errors import ErrorCode, GemelError, file_error
 from gemel.common.parties import Side
 from gemel.common.signatures.layout import JOINT, TRAINING, KnownFile, known_files
 from gemel.common.specification import Specification, VariableSpec, load_specification
 from gemel.common.specification.model.blocking import WEIGHT_COLUMNS
-from gemel.custodian.arrays import F64, Columns
 from gemel.custodian.cleaning.source_values import raise_all, text_values
 from gemel.custodian.cleaning.variables import placed
 from gemel.records.registry import file_source, read_source

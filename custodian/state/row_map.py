@@ -15,6 +15,7 @@ from types import MappingProxyType
 import numpy as np
 import polars as pl
 
+from gemel.common.arrays import I16, I64
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.keys.identity import Identity, PublicIdentity, fingerprint
 from gemel.common.keys.identity_configuration import open_identity
@@ -26,7 +27,6 @@ from gemel.common.pki import Member, PartyFolder
 from gemel.common.pki.list_pin import UNPINNED, ListPin
 from gemel.common.pki.reader import check_own
 from gemel.common.rpc.tls import TlsFiles
-from gemel.custodian.arrays import I16, I64
 from gemel.custodian.configuration import CustodianConfiguration, Peer
 
 

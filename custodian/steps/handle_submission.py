@@ -22,6 +22,7 @@ import numpy as np
 import polars as pl
 import structlog
 
+from gemel.common.arrays import I16, I64, U32
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.pki.sealing_suites import require_sealing_keys
 from gemel.common.rpc.transfer import Content
@@ -35,7 +36,6 @@ from gemel.common.wire.row_handles import (
     request_digest,
     seal_row_handles,
 )
-from gemel.custodian.arrays import I16, I64, U32
 from gemel.custodian.encoding.columns import random_order
 from gemel.custodian.state.row_map import unpack_codes, unpack_decoys, unpack_map
 from gemel.custodian.state.state_database import JOINED, Upload

@@ -19,6 +19,7 @@ from dataclasses import asdict, dataclass, field
 import numpy as np
 import polars as pl
 
+from gemel.common.arrays import U32
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.keys.sealing import SealContext
 from gemel.common.parties import Side
@@ -26,7 +27,6 @@ from gemel.common.specification import Requested, ResolutionSpec, Specification
 from gemel.common.wire.named_rows import NamedRowsContext, SharedRows, open_rows
 from gemel.common.wire.resolved_share import ResolvedShare, malformed, open_share
 from gemel.common.wire.row_handles import RowHandlesRequest
-from gemel.custodian.arrays import U32
 from gemel.custodian.state.state_database import REQUEST_COUNT, REQUESTED, Upload
 from gemel.custodian.steps.share import Share
 from gemel.custodian.steps.signing import computing

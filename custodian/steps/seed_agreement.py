@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import polars as pl
 import structlog
 
+from gemel.common.arrays import Columns
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.keys.check import CANARY_RECORDS, canary_digest, canary_part, canary_part_names, key_check_value
 from gemel.common.keys.derivation import Seed
@@ -23,7 +24,6 @@ from gemel.common.wire.parties import side_to_wire
 from gemel.custodian.agreement.agreement import Agreement
 from gemel.custodian.agreement.agreement_messages import Terms
 from gemel.custodian.agreement.seed_file import load_seed_file
-from gemel.custodian.arrays import Columns
 from gemel.custodian.cleaning.columns import clean
 from gemel.custodian.cleaning.parts import similar_values
 from gemel.custodian.encoding.categories import Relabelling

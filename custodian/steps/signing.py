@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from gemel.common.arrays import I64
 from gemel.common.keys.check import key_check_value
 from gemel.common.keys.derivation import Seed
 from gemel.common.keys.noise import NoiseKey
@@ -31,7 +32,6 @@ from gemel.common.signatures.signature_sets import SignatureSet
 from gemel.common.specification import Specification
 from gemel.common.wire.manifest import Manifest, manifest_to_wire
 from gemel.common.wire.share_headers import HeaderAbout, seal_header
-from gemel.custodian.arrays import I64
 from gemel.custodian.encoding.categories import known_set
 from gemel.custodian.encoding.decoys import with_decoys
 from gemel.custodian.encoding.file_records import MakeTable

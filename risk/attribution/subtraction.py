@@ -67,7 +67,7 @@ class Attacker:
         self._search: Search | None = None
         with suppress(GemelError):  # too many recoded cells, or no upper bound: integer programming alone
             self._search = Search(shuttle(release, lattice(release, None, _ROOM)))
-        self._pool = [self.truth.copy()]
+        self._pool: list[Integers] = []
         self._memory: dict[bytes, bool] = {}
 
     def bare(self, known: Integers) -> bool:

@@ -13,11 +13,11 @@ from dataclasses import field as dataclass_field
 
 import numpy as np
 
-from gemel.carole.arrays import I32, U32, U64
 from gemel.carole.blocking.candidates import Block, BlockKeyedPairs, Part, shared_blocks
 from gemel.carole.engine.pairs.linkage_input import LARGE_BLOCK
 from gemel.carole.engine.pairs.shards import Unit, refuse_above_limit, shards_of, units_of
 from gemel.carole.engine.run.plan import LinkagePlan
+from gemel.common.arrays import I32, U32, U64
 from gemel.common.parties import Side
 from gemel.common.progress import StageProgress
 from gemel.common.signatures.party_sets import PartyContribution

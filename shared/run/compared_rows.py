@@ -7,10 +7,10 @@ from dataclasses import field as dataclass_field
 
 import numpy as np
 
-from gemel.carole.arrays import U64, Flags
 from gemel.carole.engine.pairs.preparation import pairs_in_groups
 from gemel.carole.engine.run.plan import LinkagePlan
 from gemel.carole.engine.run.resources import MemoryBudget, packing_of
+from gemel.common.arrays import U64, Flags
 from gemel.common.parties import ComputeParty
 from gemel.common.progress import Progress, StageProgress
 from gemel.common.signatures.layout import GROUPS, SetLayout

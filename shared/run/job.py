@@ -24,9 +24,9 @@ from dataclasses import field as dataclass_field
 
 import numpy as np
 
-from gemel.carole.arrays import I8, I64, U32
 from gemel.carole.engine.run.plan import LinkagePlan
 from gemel.carole.engine.run.resources import BlocksBySize, MemoryBudget
+from gemel.common.arrays import I8, I64, U32
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.parties import ComputeParty, Side
 from gemel.common.progress import Progress

@@ -7,10 +7,10 @@ from dataclasses import field as dataclass_field
 
 import numpy as np
 
-from gemel.carole.arrays import I8, I64, U32, U64, Flags
 from gemel.carole.engine.pairs.selection import FieldsPresent
 from gemel.carole.engine.run.contribution import Packing
 from gemel.carole.engine.run.plan import LinkagePlan
+from gemel.common.arrays import I8, I64, U32, U64, Flags
 from gemel.shared.gates.output_bits import Opened
 
 

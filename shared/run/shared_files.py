@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from gemel.carole.arrays import F64, I8, I64, U32
 from gemel.carole.blocking.block_size_cap import Skew
 from gemel.carole.comparison.counting import Counts, PatternCounter, summed
 from gemel.carole.engine.inputs.candidates import Candidates
@@ -20,6 +19,7 @@ from gemel.carole.engine.run.contribution import Packing
 from gemel.carole.engine.run.plan import FieldPlan, LinkagePlan
 from gemel.carole.engine.run.resources import BlocksBySize, Resources, RunContext
 from gemel.carole.fellegi_sunter.dependence.diagnosis import OutsideBlocks
+from gemel.common.arrays import F64, I8, I64, U32
 from gemel.common.documents.result_warning import ResultWarning
 from gemel.common.errors import parameter
 from gemel.common.progress import Progress, StageProgress

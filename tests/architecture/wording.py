@@ -22,7 +22,7 @@ ROOMS = (*(str(folder) for folder in PRODUCT.values() if folder.name != "protos"
 """Folders whose identifiers are read."""
 FOLDERS = (*ROOMS, "docs", "protos", "tests")
 """Folders whose prose is read."""
-TEXTS = {".css", ".html", ".j2", ".md", ".proto", ".service", ".toml", ".yaml"}
+TEXTS = {".css", ".html", ".j2", ".json", ".md", ".proto", ".service", ".sql", ".toml", ".yaml"}
 EXAMPLES = {PAGE, REPOSITORY / "tests" / "architecture" / "test_wording.py"}
 """Files that hold the words on purpose."""
 

@@ -7,7 +7,7 @@ import hashlib
 import numpy as np
 
 from gemel.carole.projects.operations import consent, release
-from gemel.carole.projects.project import Approval, Grant, KeyReport, Project
+from gemel.carole.projects.project import Approval, Grant, KeyReport, Policy, Project
 from gemel.carole.store import Store, audit_check
 from gemel.carole.store.database import Database
 from gemel.carole.store.registry import NewProject
@@ -65,6 +65,7 @@ NEW = NewProject(
     specification_digest=DIGEST,
     encoding_digest=b"\2" * 32,
     grants={Role.CUSTODIAN_A: Grant.LINKS, Role.CUSTODIAN_B: Grant.NOTHING, Role.COORDINATOR: Grant.STATISTICS},
+    policy=Policy.NONE,
     uploads_days=7,
     results_days=30,
 )

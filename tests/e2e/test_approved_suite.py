@@ -63,7 +63,7 @@ def link(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[Suite],
 IN_EACH = pytest.mark.parametrize("suite", Suite)
 
 
-@pytest.mark.long  # the first tier has the suite in tests/custodian/test_flow.py
+@pytest.mark.long  # in the first tier: tests/custodian/agreement, test_agreement.py, and encoding/test_hardening.py
 def test_both_suites_find_the_same_links(link: Callable[[Suite], Linked]) -> None:
     """But for what other keys change in the estimated similarities of names: few doubtful pairs."""
     assert len(link(Suite.DEFAULT).pairs ^ link(Suite.APPROVED).pairs) <= 0.05 * COMMON

@@ -68,7 +68,7 @@ def test_decoys_are_on_the_wire(made: Made) -> None:
         assert made.open.reported_rows[side] == made.keyed.reported_rows[side] == N
 
 
-@pytest.mark.long  # of a run without services: tests/carole/engine/test_decoys.py
+@pytest.mark.long  # of a custodian alone: tests/custodian/encoding/test_padding.py
 def test_the_links_are_those_without_decoys(made: Made) -> None:
     assert len(made.plain.links) > 0.9 * COMMON
     assert made.plain.statistics["linkage"]["quality"] == []
@@ -124,7 +124,7 @@ def test_every_block_on_the_wire_has_a_power_of_two_of_rows(made: Made) -> None:
         assert padded.layouts[side].sets[-1].rows == sample_rows(N)
 
 
-@pytest.mark.long
+@pytest.mark.long  # of a run without services: tests/carole/engine/test_decoys.py
 def test_the_links_are_those_without_padding(made: Made) -> None:
     plain, padded = made.unpadded, made.padded
     assert len(plain.links) > 0.9 * COMMON

@@ -12,9 +12,9 @@ from functools import partial
 
 import numpy as np
 
-from gemel.carole.arrays import F64, I32
 from gemel.carole.engine.run.contribution import malformed, n_distinct, pair_numbers
 from gemel.carole.engine.run.result import Linkage
+from gemel.common.arrays import F64, I32
 
 GROUP = 20
 """Minimum number of links with the same probability."""

@@ -13,7 +13,6 @@ from dataclasses import replace
 
 import numpy as np
 
-from gemel.carole.arrays import F64, I32, I64, Flags
 from gemel.carole.engine.decision.decoys import DecoySource, count_linked, floor_of_decoys
 from gemel.carole.engine.decision.estimated import Estimated, estimated, estimation, rule_fields
 from gemel.carole.engine.decision.quality import (
@@ -38,6 +37,7 @@ from gemel.carole.fellegi_sunter.linkage_draws import LinkageDraws, ModelDraws, 
 from gemel.carole.fellegi_sunter.model import PatternCounts
 from gemel.carole.fellegi_sunter.recall import blocking_recall, key_agreement
 from gemel.carole.fellegi_sunter.schemes import FittedScheme
+from gemel.common.arrays import F64, I32, I64, Flags
 from gemel.common.progress import Progress, StageProgress
 
 BOOTSTRAP_STREAM = 39

@@ -18,7 +18,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from gemel.carole.arrays import F64, I32, I64, Ints
 from gemel.carole.engine.decision.estimated import Estimated
 from gemel.carole.engine.inputs.candidates import Candidates
 from gemel.carole.engine.inputs.files import WholeFiles, rarity
@@ -32,6 +31,7 @@ from gemel.carole.evaluation.quality_estimate import DecoyCount
 from gemel.carole.fellegi_sunter.link_posterior import group_means, of_persons
 from gemel.carole.fellegi_sunter.model import probability as logistic
 from gemel.carole.fellegi_sunter.schemes import FittedScheme
+from gemel.common.arrays import F64, I32, I64, Ints
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.signatures.signature_sets import SignatureSet
 

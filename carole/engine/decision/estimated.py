@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from gemel.carole.arrays import F64, I64
 from gemel.carole.engine.inputs.candidates import Candidates
 from gemel.carole.engine.pairs.stream import KeptPairs
 from gemel.carole.engine.run.plan import LinkagePlan
@@ -22,6 +21,7 @@ from gemel.carole.fellegi_sunter.prior import LinkProbabilities
 from gemel.carole.fellegi_sunter.schemes import FittedScheme, fit_scheme
 from gemel.carole.fellegi_sunter.settings import Estimation, RuleFields
 from gemel.carole.fellegi_sunter.standard_errors import linked_errors, no_errors, pairwise_errors
+from gemel.common.arrays import F64, I64
 from gemel.common.progress import StageProgress
 
 

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gemel.carole.arrays import F64, I8, I64, Flags, Ints
 from gemel.carole.engine.pairs.check_agreement import CheckAgreement
 from gemel.carole.engine.pairs.stream import KeptPairs
 from gemel.carole.engine.run.contribution import pair_numbers
@@ -35,6 +34,7 @@ from gemel.carole.evaluation.quality_estimate import (
 from gemel.carole.fellegi_sunter.link_posterior import LinkPosterior
 from gemel.carole.fellegi_sunter.model import PatternCounts
 from gemel.carole.fellegi_sunter.schemes import similarities
+from gemel.common.arrays import F64, I8, I64, Flags, Ints
 from gemel.common.documents.result_warning import ResultWarning, result_warning
 from gemel.common.progress import StageProgress
 

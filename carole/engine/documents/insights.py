@@ -12,13 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from gemel.carole.arrays import F64, Ints
 from gemel.carole.engine.decision.coded_links import PRECISION_DIGITS
 from gemel.carole.engine.run.plan import LinkagePlan
 from gemel.carole.engine.run.result import FEWEST, Linkage
 from gemel.carole.fellegi_sunter.dependence.structure import Distribution
 from gemel.carole.fellegi_sunter.link_rule import assigned
 from gemel.carole.fellegi_sunter.model import log2_ratios
+from gemel.common.arrays import F64, Ints
 
 THRESHOLDS = (0.01, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99, 0.999)
 STEPS = 60

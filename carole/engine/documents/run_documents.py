@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 
-from gemel.carole.arrays import F64, I8, I64, Ints
 from gemel.carole.engine.decision.coded_links import PRECISION_DIGITS
 from gemel.carole.engine.decision.quality import claim_of
 from gemel.carole.engine.documents.insights import (
@@ -30,6 +29,7 @@ from gemel.carole.engine.run.resources import Resources
 from gemel.carole.engine.run.result import FEWEST, LatentResult, Linkage, match_probabilities
 from gemel.carole.fellegi_sunter.entities import Entities
 from gemel.carole.fellegi_sunter.model import Model
+from gemel.common.arrays import F64, I8, I64, Ints
 from gemel.common.documents.model_document import StatisticsDocument
 from gemel.common.documents.result_warning import by_severity
 

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gemel.carole.arrays import F64, I32, I64
 from gemel.carole.engine.pairs.check_agreement import CheckAgreement
 from gemel.carole.engine.pairs.selection import FieldsPresent
 from gemel.carole.engine.run.plan import LinkagePlan
 from gemel.carole.fellegi_sunter.dependence.diagnosis import OutsideBlocks
 from gemel.carole.fellegi_sunter.link_posterior import Copies, LinkPosterior
 from gemel.carole.fellegi_sunter.model import PatternCounts
+from gemel.common.arrays import F64, I32, I64
 from gemel.common.documents.result_warning import ResultWarning
 
 

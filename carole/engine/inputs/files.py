@@ -8,7 +8,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from gemel.carole.arrays import F64, I32, I64, U64, Ints
 from gemel.carole.engine.pairs.linkage_input import LinkageInput, without_key_warnings
 from gemel.carole.engine.pairs.preparation import BothSets, Samples, check_fields, mismatch
 from gemel.carole.engine.pairs.shards import ShardedPairs
@@ -17,6 +16,7 @@ from gemel.carole.engine.run.contribution import Contribution
 from gemel.carole.engine.run.plan import LatentPlan, LinkagePlan
 from gemel.carole.engine.run.resources import RunContext
 from gemel.carole.extended_latent import Values, Variable
+from gemel.common.arrays import F64, I32, I64, U64, Ints
 from gemel.common.documents.result_warning import ResultWarning, result_warning
 from gemel.common.errors import parameter
 from gemel.common.parties import Side

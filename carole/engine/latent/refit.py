@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from gemel.carole.arrays import F64, I32
 from gemel.carole.engine.decision.estimated import refine
 from gemel.carole.engine.inputs.candidates import Candidates
 from gemel.carole.engine.pairs.selection import KEPT_PROBABILITY, Selection, choose_classes
@@ -31,6 +30,7 @@ from gemel.carole.fellegi_sunter.dependence.diagnosis import Evidence
 from gemel.carole.fellegi_sunter.model import level_counts
 from gemel.carole.fellegi_sunter.schemes import FittedScheme
 from gemel.carole.fellegi_sunter.settings import FieldLevels, MPrior
+from gemel.common.arrays import F64, I32
 from gemel.common.progress import StageProgress
 from gemel.common.signatures.layout import JOINT, TRAINING
 from gemel.common.signatures.signature_sets import MISSING, SignatureSet, check_counts, check_range

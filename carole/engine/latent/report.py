@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from gemel.carole.arrays import F64, I32, I64, Ints
 from gemel.carole.engine.run.contribution import pair_numbers
 from gemel.carole.engine.run.plan import LatentPlan, LinkagePlan
 from gemel.carole.engine.run.result import (
@@ -26,6 +25,7 @@ from gemel.carole.extended_latent.estimation import MAX_ITERATIONS, TOLERANCE, m
 from gemel.carole.extended_latent.explanation import Contribution, Kind, explain_pairs
 from gemel.carole.extended_latent.fit import log_likelihood
 from gemel.carole.fellegi_sunter.model import PatternCounts
+from gemel.common.arrays import F64, I32, I64, Ints
 from gemel.risk.models.counts import distinct_rows
 from gemel.risk.models.expectation_step import ExpectationStep
 from gemel.risk.models.fitted import FittedModel

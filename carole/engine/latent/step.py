@@ -13,7 +13,6 @@ from dataclasses import replace
 
 import numpy as np
 
-from gemel.carole.arrays import I32, I64, Flags
 from gemel.carole.engine.decision.coded_links import GROUP
 from gemel.carole.engine.decision.conclusion import conclude
 from gemel.carole.engine.decision.estimated import decide, fitted_scheme, scored_patterns, worth_keeping
@@ -38,6 +37,7 @@ from gemel.carole.extended_latent import (
 from gemel.carole.extended_latent.em import kept as keep
 from gemel.carole.extended_latent.em import sampled_pairs
 from gemel.carole.fellegi_sunter.model import probability
+from gemel.common.arrays import I32, I64, Flags
 from gemel.common.documents.result_warning import ResultWarning, result_warning
 from gemel.common.language.message_words import listed
 from gemel.common.progress import Progress, StageProgress

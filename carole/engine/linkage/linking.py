@@ -9,7 +9,6 @@ from functools import partial
 
 import numpy as np
 
-from gemel.carole.arrays import F64, I32, I64
 from gemel.carole.engine.decision.conclusion import conclude
 from gemel.carole.engine.decision.decoys import decoys_of_files, records_and_decoys
 from gemel.carole.engine.decision.estimated import scored_patterns
@@ -24,6 +23,7 @@ from gemel.carole.engine.run.resources import KEPT_BYTES, Resources
 from gemel.carole.engine.run.result import Linkage, ScoredPairs, ScoredPatterns, match_probabilities
 from gemel.carole.fellegi_sunter.entities import Entities, OwnPersons, Pairs, persons, same_entity, without_kin
 from gemel.carole.fellegi_sunter.model import PatternCounts
+from gemel.common.arrays import F64, I32, I64
 from gemel.common.documents.result_warning import ResultWarning, result_warning
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.progress import Progress, StageProgress

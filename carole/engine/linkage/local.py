@@ -16,7 +16,6 @@ from dataclasses import replace
 
 import numpy as np
 
-from gemel.carole.arrays import I64
 from gemel.carole.engine.decision.decoys import WeightedPairs
 from gemel.carole.engine.decision.estimated import fitted_scheme, scored_patterns, worth_keeping
 from gemel.carole.engine.inputs.candidates import Candidates
@@ -43,6 +42,7 @@ from gemel.carole.engine.run.resources import (
 from gemel.carole.engine.run.result import Linkage
 from gemel.carole.fellegi_sunter.model import PatternCounts
 from gemel.carole.fellegi_sunter.schemes import FittedScheme
+from gemel.common.arrays import I64
 from gemel.common.errors import ErrorCode, GemelError, parameter
 from gemel.common.progress import Progress, StageProgress
 
@@ -77,6 +77,7 @@ class Run:
         n_a, n_b = files.n_records
         plan.check_expected_matches(n_a, n_b)
         context = RunContext(plan, budget, pool, self._threads, units or ThreadedUnits(pool, self._threads))
+        _ = context.packing  # refused before any work
         with self._stage("tables") as progress:
             pairs = files.pairs(context, progress)
         with self._stage("levels") as progress:

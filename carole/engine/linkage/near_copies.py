@@ -24,11 +24,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gemel.carole.arrays import F64, I8, I32, I64, U64, Flags
 from gemel.carole.engine.pairs.preparation import pairs_in_groups
 from gemel.carole.engine.pairs.stream import ComparisonVectors
 from gemel.carole.engine.run.contribution import Contribution, row_numbers
 from gemel.carole.engine.run.plan import FieldPlan, LinkagePlan
+from gemel.common.arrays import F64, I8, I32, I64, U64, Flags
 from gemel.common.signatures.layout import GROUPS
 from gemel.common.signatures.signature_sets import MISSING, NO_KEY, SignatureSet
 

@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from gemel.carole.arrays import F64, I8, I32, I64, U32, Flags
 from gemel.carole.blocking.candidates import AscendingPairs, Part, stretches
 from gemel.carole.engine.pairs.preparation import (
     EXACT_CELLS,
@@ -29,6 +28,7 @@ from gemel.carole.engine.run.plan import FieldPlan, LinkagePlan
 from gemel.carole.engine.run.resources import RunContext, quiet
 from gemel.carole.fellegi_sunter.dependence.diagnosis import OutsideBlocks
 from gemel.carole.fellegi_sunter.schemes import scheme_named
+from gemel.common.arrays import F64, I8, I32, I64, U32, Flags
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.progress import StageProgress
 from gemel.common.signatures.signature_sets import MISSING, SignatureSet

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Protocol
 
-from gemel.carole.arrays import F64, I64, U32
 from gemel.carole.blocking.block_size_cap import Skew
 from gemel.carole.blocking.candidates import Block
 from gemel.carole.comparison.counting import Counts
@@ -15,6 +14,7 @@ from gemel.carole.engine.run.plan import FieldPlan, LinkagePlan
 from gemel.carole.engine.run.resources import RunContext
 from gemel.carole.fellegi_sunter.dependence.diagnosis import OutsideBlocks
 from gemel.carole.fellegi_sunter.recall import BlockingRecall
+from gemel.common.arrays import F64, I64, U32
 from gemel.common.documents.result_warning import ResultWarning, result_warning
 from gemel.common.progress import StageProgress
 

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gemel.carole.arrays import F64, I8, I32
 from gemel.carole.comparison.crosswise import CrosswiseComparison
 from gemel.carole.comparison.levels import FieldComparison
 from gemel.carole.engine.run.plan import FieldPlan, LinkagePlan
 from gemel.carole.engine.run.resources import MemoryBudget
+from gemel.common.arrays import F64, I8, I32
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.progress import StageProgress
 from gemel.common.signatures.layout import SetLayout

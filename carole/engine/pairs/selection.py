@@ -7,13 +7,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gemel.carole.arrays import F64, I32, I64, U64, Flags, Ints
 from gemel.carole.engine.run.contribution import n_distinct, row_numbers
 from gemel.carole.engine.run.plan import LinkagePlan
 from gemel.carole.engine.run.resources import mebibytes
 from gemel.carole.engine.run.result import BestPossible, Duplicates, ScoredPairs
 from gemel.carole.fellegi_sunter.model import Model
 from gemel.carole.fellegi_sunter.schemes import FittedScheme
+from gemel.common.arrays import F64, I32, I64, U64, Flags, Ints
 from gemel.common.documents.result_warning import ResultWarning, result_warning
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.signatures.signature_sets import MISSING, SignatureSet

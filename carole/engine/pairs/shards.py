@@ -16,7 +16,6 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
-from gemel.carole.arrays import I8, I32, I64, U32
 from gemel.carole.blocking.block_size_cap import Skew
 from gemel.carole.blocking.candidates import Block, BlockKeyedPairs, shared_blocks
 from gemel.carole.comparison.counting import Counts, Tally
@@ -28,6 +27,7 @@ from gemel.carole.engine.pairs.stream import NONE_KEPT, ComparisonVectors, KeptP
 from gemel.carole.engine.run.contribution import Contribution, SetReference, joined
 from gemel.carole.engine.run.plan import LinkagePlan, RulePlan
 from gemel.carole.engine.run.resources import BlocksBySize, LostUnitError, RunContext, in_order, quiet
+from gemel.common.arrays import I8, I32, I64, U32
 from gemel.common.errors import ErrorCode, GemelError, parameter
 from gemel.common.keys.bulk import numbers
 from gemel.common.keys.suite import Suite

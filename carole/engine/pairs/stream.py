@@ -15,7 +15,6 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from gemel.carole.arrays import I8, I32, I64, U32
 from gemel.carole.blocking.candidates import PairSource, Part
 from gemel.carole.comparison.counting import Counts, PatternCounter, summed
 from gemel.carole.engine.pairs.preparation import comparison_of, crosswise
@@ -23,6 +22,7 @@ from gemel.carole.engine.run.contribution import joined
 from gemel.carole.engine.run.plan import LinkagePlan
 from gemel.carole.engine.run.resources import in_order, packing_of
 from gemel.carole.extended_latent.variables import Result, Visit
+from gemel.common.arrays import I8, I32, I64, U32
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.progress import StageProgress
 from gemel.common.signatures.signature_sets import SignatureSet

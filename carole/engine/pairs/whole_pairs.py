@@ -6,7 +6,6 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 
-from gemel.carole.arrays import I64, U32, U64
 from gemel.carole.blocking.block_size_cap import Skew, value_keys, without_large_blocks
 from gemel.carole.blocking.candidates import AllPairs, AscendingPairs, CandidatePairs
 from gemel.carole.blocking.rules import KeyedRule, Rule, UnionPairs, ValueRule, band_keys
@@ -18,6 +17,7 @@ from gemel.carole.engine.pairs.selection import FieldsPresent, equal_records, fi
 from gemel.carole.engine.pairs.stream import ComparisonVectors, KeptPairs, PairStream, StreamedPairs
 from gemel.carole.engine.run.plan import LinkagePlan, RulePlan
 from gemel.carole.engine.run.resources import PATTERNS_SHARE, MemoryBudget, RunContext
+from gemel.common.arrays import I64, U32, U64
 from gemel.common.progress import StageProgress
 from gemel.common.signatures.signature_sets import SignatureSet
 from gemel.common.specification.model.blocking import Bands, SimilarValues

@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from gemel.carole.arrays import F64, I32, I64, Flags
 from gemel.carole.engine.decision.conclusion import conclude
 from gemel.carole.engine.decision.decoys import DecoyPairs
 from gemel.carole.engine.decision.estimated import decide, scored_patterns
@@ -25,6 +24,7 @@ from gemel.carole.fellegi_sunter.link_posterior import LinkPosterior
 from gemel.carole.fellegi_sunter.linkage_draws import DrawnLinks
 from gemel.carole.fellegi_sunter.model import PatternCounts
 from gemel.carole.fellegi_sunter.schemes import FittedScheme
+from gemel.common.arrays import F64, I32, I64, Flags
 from gemel.common.documents.result_warning import result_warning
 from gemel.common.parties import Side
 from gemel.common.progress import Progress

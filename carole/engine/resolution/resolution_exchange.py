@@ -13,7 +13,6 @@ from dataclasses import field as dataclass_field
 
 import numpy as np
 
-from gemel.carole.arrays import I32, I64, U32
 from gemel.carole.engine.decision.coded_links import GROUP, CodedLinks, coded_links
 from gemel.carole.engine.documents.run_documents import findings
 from gemel.carole.engine.latent.step import of_few_links, reported_joint, resolved_with_values
@@ -25,6 +24,7 @@ from gemel.carole.engine.run.plan import LinkagePlan, VariablePlan
 from gemel.carole.engine.run.resources import Resources
 from gemel.carole.engine.run.result import Linkage
 from gemel.carole.engine.run.specified import plan_of
+from gemel.common.arrays import I32, I64, U32
 from gemel.common.documents.model_document import StatisticsDocument
 from gemel.common.documents.result_warning import result_warning
 from gemel.common.errors import ErrorCode, GemelError

@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gemel.carole.arrays import I64
 from gemel.carole.engine.inputs.candidates import Candidates
 from gemel.carole.engine.latent.refit import NOTHING_KNOWN, KnownRecords
 from gemel.carole.engine.pairs.check_agreement import CheckAgreement
@@ -23,6 +22,7 @@ from gemel.carole.engine.run.contribution import Arrays, array_of, malformed, pa
 from gemel.carole.engine.run.plan import LinkagePlan
 from gemel.carole.fellegi_sunter.dependence.diagnosis import OutsideBlocks
 from gemel.carole.fellegi_sunter.model import PatternCounts
+from gemel.common.arrays import I64
 from gemel.common.documents.result_warning import ResultWarning
 
 

@@ -19,12 +19,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gemel.carole.arrays import Ints
 from gemel.carole.engine.decision.coded_links import PRECISION_DIGITS, CodedLinks, Expected, check_coded
 from gemel.carole.engine.decision.estimated import MIN_LINK
 from gemel.carole.engine.inputs.candidates import Candidates, candidates_per_rule
 from gemel.carole.engine.run.contribution import Arrays, array_of, malformed, n_distinct, packed, unpacked
 from gemel.carole.engine.run.plan import LinkagePlan, VariablePlan
+from gemel.common.arrays import Ints
 from gemel.common.documents.linkage_document import Counts, LinkageDocument
 from gemel.common.documents.model_document import StatisticsDocument
 from gemel.common.errors import GemelError, GemelErrors

@@ -20,8 +20,8 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from gemel.carole.arrays import I8, I32, I64, U64, Flags, Ints
 from gemel.carole.fellegi_sunter.model import MISSING
+from gemel.common.arrays import I8, I32, I64, U64, Flags, Ints
 from gemel.common.errors import ErrorCode, GemelError, parameter
 from gemel.common.signatures.layout import CODES, KNOWN, SAMPLES, Layout, SetLayout
 from gemel.common.signatures.signature_sets import FieldSignatures, SignatureSet

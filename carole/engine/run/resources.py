@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Executor, Future
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Protocol, TypeVar
 
 from gemel.carole.blocking.candidates import Block, largest_first
@@ -179,8 +180,9 @@ class RunContext:
     threads: int
     units: UnitPool
 
-    @property
+    @cached_property
     def packing(self) -> Packing:
+        """Raises PARAMETER if a vector of the plan's levels does not fit."""
         return packing_of(self.plan)
 
     @property

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from gemel.carole.arrays import F64, I8, I32, I64, U32, Flags, Ints
 from gemel.carole.evaluation.quality_estimate import QualityEstimate
 from gemel.carole.extended_latent.explanation import Contribution
 from gemel.carole.fellegi_sunter.entities import Entities
@@ -17,6 +16,7 @@ from gemel.carole.fellegi_sunter.linkage_draws import LinkageDraws
 from gemel.carole.fellegi_sunter.model import Model, probability
 from gemel.carole.fellegi_sunter.recall import BlockingRecall
 from gemel.carole.fellegi_sunter.schemes import FittedScheme
+from gemel.common.arrays import F64, I8, I32, I64, U32, Flags, Ints
 from gemel.common.documents.result_warning import ResultWarning
 from gemel.risk.models.joint_distribution import JointDistribution
 

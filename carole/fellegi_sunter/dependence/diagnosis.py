@@ -15,11 +15,11 @@ from typing import Literal
 
 import numpy as np
 
-from gemel.carole.arrays import F64, I8, Ints
 from gemel.carole.fellegi_sunter.dependence.kin_classes import KinClasses
 from gemel.carole.fellegi_sunter.dependence.structure import Distribution, EstimationMask, Tables
 from gemel.carole.fellegi_sunter.model import probability_of
 from gemel.carole.fellegi_sunter.settings import FieldLevels
+from gemel.common.arrays import F64, I8, Ints
 from gemel.common.documents.result_warning import ResultWarning, result_warning
 
 Class = Literal["matches", "others"]

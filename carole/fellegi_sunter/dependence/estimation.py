@@ -14,7 +14,6 @@ from dataclasses import replace
 
 import numpy as np
 
-from gemel.carole.arrays import F64, Ints
 from gemel.carole.fellegi_sunter.dependence.diagnosis import (
     Evidence,
     JointModel,
@@ -62,8 +61,9 @@ from gemel.carole.fellegi_sunter.model_warnings import (
 from gemel.carole.fellegi_sunter.prior import LinkProbabilities
 from gemel.carole.fellegi_sunter.recall import blocking_recall, key_agreement
 from gemel.carole.fellegi_sunter.settings import Estimation, RuleFields
+from gemel.common.arrays import F64, Ints
 from gemel.common.documents.result_warning import result_warning
-from gemel.common.progress import StageProgress
+from gemel.common.progress import StageProgress, silent
 
 # The maximisation: graphs, tables and classes from expected matches by pattern.
 #
@@ -286,7 +286,7 @@ def fit_joint(
     outside_blocks: OutsideBlocks | None = None,
     pairs: Kept | None = None,
     max_kin: int = MAX_KIN,
-    progress: StageProgress = lambda _: None,
+    progress: StageProgress = silent,
     evidence: Evidence | None = None,
     p: float | None = None,
     p_prior: tuple[float, float] = (0.0, 0.0),

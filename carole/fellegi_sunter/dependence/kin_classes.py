@@ -13,8 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 from numba import njit
 
-from gemel.carole.arrays import F64, I8, U64, Flags
 from gemel.carole.fellegi_sunter.model import shares, summed
+from gemel.common.arrays import F64, I8, U64, Flags
 
 
 @njit(nogil=True, cache=True)

@@ -23,7 +23,6 @@ from enum import Enum
 import numpy as np
 from scipy.special import gammaln, rel_entr
 
-from gemel.carole.arrays import F64, I8, I64, U64, Flags
 from gemel.carole.fellegi_sunter.dependence.kin_classes import (
     PRIOR,
     SMALLEST,
@@ -34,6 +33,7 @@ from gemel.carole.fellegi_sunter.dependence.kin_classes import (
 from gemel.carole.fellegi_sunter.link_posterior import NO_DOUBT
 from gemel.carole.fellegi_sunter.model import summed
 from gemel.carole.fellegi_sunter.prior import EXPECTATION_WORTH
+from gemel.common.arrays import F64, I8, I64, U64, Flags
 
 NEARNESS = (0.5, 0.2, 0.35, 0.1)
 """Where each class of kin starts: share of the match class's distribution, the rest being the strangers'."""

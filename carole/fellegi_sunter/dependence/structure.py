@@ -21,9 +21,9 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import gammaln
 
-from gemel.carole.arrays import F64, I8, U32, Flags
 from gemel.carole.fellegi_sunter.model import MISSING
 from gemel.carole.fellegi_sunter.settings import FieldLevels, RuleFields
+from gemel.common.arrays import F64, I8, U32, Flags
 from gemel.risk.models.graphs import Graph, empty_graph, members
 
 MIN_GAIN = 3.0

@@ -95,7 +95,7 @@ class PayloadReader:
 
     def reference(self, start: int, stop: int) -> PayloadReference:
         """The chunks with the bytes from `start` up to `stop`, for another process."""
-        assert self._reference.wrapped_key  # noqa: S101 - of contributions only
+        assert self._reference.wrapped_key and self._reference.first is None  # noqa: S101, PT018 - whole contributions
         return self._reference.part(start, stop)
 
     def take(self, size: int) -> memoryview:

@@ -1,6 +1,7 @@
 """The defaults of a field by its kind: cleaning, tokens, levels, bits, missing codes.
 
-Every default that depends on a kind is in ``kinds.toml``, so that it can be reviewed in one place. The levels are the
+Every default that depends on a kind is in ``kinds.toml``, so that it can be reviewed in one place.
+But for this: a name may be any word, so none of ``words_missing`` is missing there (`_defaults`). The levels are the
 comparison levels of Smith and Shlomo's experiment; the tokenisations are the ones that linked best on files whose true
 matches are known.
 

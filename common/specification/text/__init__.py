@@ -1,1 +1,1 @@
-"""A specification as text: read and written, its digests, its JSON Schema and its reference."""
+"""A specification as text: read, its digests, and the lines of an option."""

@@ -14,7 +14,7 @@ import numpy as np
 
 from gemel.common.documents.result_warning import by_severity
 from gemel.common.errors import ErrorCode, GemelError
-from gemel.common.progress import Progress
+from gemel.common.progress import Progress, silent
 from gemel.risk.arrays import Floats, finite
 from gemel.risk.identification.assessment.beside_keys import BesideKeys
 from gemel.risk.identification.assessment.modelled_assessment import heaviest_graphs, log_linear, modelled
@@ -107,7 +107,7 @@ def assess(
     selected: float | None = None,
     records: bool = True,
     beside: BesideKeys | None = None,
-    progress: Progress = lambda stage, fraction: None,
+    progress: Progress = silent,
 ) -> dict[str, Any]:
     """Assess a file.
 

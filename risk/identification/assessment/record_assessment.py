@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from gemel.common.errors import parameter
-from gemel.common.progress import Progress
+from gemel.common.progress import Progress, silent
 from gemel.records.frames import Records
 from gemel.risk.identification.assessment.beside_keys import FractionFrom
 from gemel.risk.identification.assessment.file_assessment import assess
@@ -81,7 +81,7 @@ def assess_records(
     target: float | None = None,
     listed: bool = True,
     seed: int = 1,
-    progress: Progress = lambda stage, fraction: None,
+    progress: Progress = silent,
 ) -> dict[str, Any]:
     """Assess records by each key set, and compare the assessments where there are several."""
     changed = perturbation or Perturbation()

@@ -96,16 +96,20 @@ def test_specifications_of_enough_fields_are_not() -> None:
 
 
 @pytest.mark.parametrize(
-    ("assignment", "once"),
+    ("assignment", "once", "several"),
     [
-        ("one_to_one", (True, True)),
-        ("many_to_one", (True, False)),
-        ("one_to_many", (False, True)),
-        ("clusters", (False, False)),
-        ("none", (False, False)),
+        ("one_to_one", (True, True), (False, False)),
+        ("greedy", (True, True), (False, False)),
+        ("many_to_one", (True, False), (True, False)),
+        ("one_to_many", (False, True), (False, True)),
+        ("clusters", (False, False), (False, False)),
+        ("none", (False, False), (True, True)),
     ],
 )
-def test_a_record_has_one_link_where_the_other_file_has_nobody_twice(assignment: str, once: tuple[bool, bool]) -> None:
+def test_a_record_has_one_link_where_the_other_file_has_nobody_twice(
+    assignment: str, once: tuple[bool, bool], several: tuple[bool, bool]
+) -> None:
     plan = replace(PLAN, assignment=assignment)
     assert plan.once == once
+    assert plan.several == several
     assert plan.one_to_one is all(once)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from gemel.carole.extended_latent import BayesFactors, ValueModel, Values, Variable, WeightedPairs
 from gemel.carole.extended_latent.bayes_factor import discount, frequencies
-from gemel.common.errors import GemelError
+from gemel.common.errors import ErrorCode, GemelError
 from gemel.coordinator.demonstration.people.names import name_tables
 from gemel.risk.models.fitted import fit
 from gemel.risk.models.graphs import complete_graph
@@ -172,3 +172,10 @@ def test_agreement_on_names_has_the_weight_of_the_population_where_shares_fail()
     known, estimated, plain = np.mean(found, axis=0)
     assert plain < 0.1 * known
     assert 0.4 * known < estimated < 1.2 * known
+
+
+def test_a_model_of_the_match_alone_is_no_ratio():
+    model = random_model(("a",), (2,), np.random.default_rng(1))
+    with pytest.raises(GemelError) as caught:
+        ValueModel(model, None, None)
+    assert caught.value.code is ErrorCode.PARAMETER

@@ -165,6 +165,7 @@ def test_files_from_columns():
     assert files.released.tolist() == [[1, -1, 1], [0, -1, 0]]
     assert files.record_of.tolist() == [-1, 0, -1]
     assert AttackedFiles.from_columns(known, released).keys == (0, 1)
+    assert AttackedFiles.from_columns(known, released, ["age", "name", "age"]).names[:2] == ("age", "name")
 
 
 def columns(known, released, keys=None, ids=None):

@@ -47,7 +47,8 @@ def new(**changes):
 
 def amendment(encoding=OTHER, **changes):
     """What another specification decides."""
-    return Terms(**{"specification_digest": THIRD, "encoding_digest": encoding, "grants": GRANTS} | changes)
+    terms = {"specification_digest": THIRD, "encoding_digest": encoding, "grants": GRANTS, "policy": Policy.NONE}
+    return Terms(**terms | changes)
 
 
 def declining(side, digest=DIGEST):

@@ -79,7 +79,7 @@ def test_no_project_holds_all_workers_while_another_waits(carole):
         assert carole.store.projects.get(name).state is State.RELEASED
 
 
-@pytest.mark.long  # of one worker: tests/carole/service/test_worker.py
+@pytest.mark.long  # 10 s; that a run of one worker is taken up again: tests/carole/service/test_worker.py
 def test_a_worker_that_dies_leaves_the_other_its_run(carole):
     _, slow, standing = stopped(carole, QUICK[0])
     quick = carole.coordinator().start(QUICK[0]).run

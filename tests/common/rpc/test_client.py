@@ -1,4 +1,4 @@
-"""A channel that is closed while another thread prepares a call on it."""
+"""A channel that was closed prepares nothing."""
 
 from __future__ import annotations
 

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import ast
 from pathlib import Path
-from typing import Any
+from string import Formatter
+from typing import Any, get_args
 
 import pytest
 from pydantic import ValidationError
 
 from gemel.common.errors import GemelErrors
-from gemel.common.specification import Specification, load_specification, specification_notes
+from gemel.common.specification import Specification, load_specification, notes, specification_notes
+from gemel.common.specification.model.defaults import Mode
+from gemel.common.specification.notes.wording import WORDS
 from gemel.coordinator.demonstration.people.insured import insured_specification
 from tests.common.specification.example import notes_of
 
@@ -146,3 +150,16 @@ def test_notes_on_latent_in_block_keyed_say_who_gets_codes_and_what_caps_them():
     assert "Carole receives the joint distribution" not in plain
     assert "Carole receives the joint distribution" in insured_notes(release={"joint": "bob"})
     assert "Nothing caps" not in insured_notes(resolution={"max_joins": 1, "max_requested": 0.6})
+
+
+def test_each_note_has_its_words_and_their_figures() -> None:
+    places = Path(notes.__path__[0]).glob("*.py")
+    calls = [node for place in places for node in ast.walk(ast.parse(place.read_text())) if isinstance(node, ast.Call)]
+    made = [call for call in calls if isinstance(call.func, ast.Name) and call.func.id == "note"]
+    named = {call.args[0].value: call for call in made if isinstance(call.args[0], ast.Constant)}
+    for name, call in named.items():
+        needed = {figure for _, figure, _, _ in Formatter().parse(WORDS[str(name)]) if figure}
+        assert {keyword.arg for keyword in call.keywords} == needed, name
+    # Those of a mode are named by it, and two by a condition.
+    elsewhere = {*(f"sent_{mode}" for mode in get_args(Mode)), "randomised_response", "randomised_for_nothing"}
+    assert WORDS.keys() - named.keys() == elsewhere

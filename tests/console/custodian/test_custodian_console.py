@@ -128,6 +128,9 @@ def test_what_comes_without_session_token_or_from_elsewhere_changes_nothing(make
         status, page = console.post(f"{PROJECT}/accept-restore", csrf=token, decision="perhaps", restoration="1")
         assert status == 400
         assert "a decision is to accept or to refuse" in page
+        status, page = console.post(f"{PROJECT}/accept-restore", csrf=token, decision="accept", restoration="x")
+        assert status == 400
+        assert "the form names no restored log" in page
     with served(world.alice) as console:
         assert console.client.get(console.links[-1]).status_code == 200
         answer = console.client.get("/")
@@ -187,8 +190,9 @@ def test_a_measurement_that_is_ended_is_gone(make_world, monkeypatch: pytest.Mon
         assert console.post(f"{PROJECT}/leakage", csrf=token)[0] == 303
         made = began[0].of("people", bytes.fromhex(DIGEST))
         assert console.post(f"{PROJECT}/leakage/end", csrf=token)[0] == 303
-        made.process.join(20)
-        assert made.process.exitcode not in (0, None)
+        # Waited for by another thread, which alone learns its status, and says so a moment later.
+        eventually(lambda: made.process.exitcode is not None)
+        assert made.process.exitcode != 0
         assert "Measure it</button>" in console.client.get(f"{PROJECT}/leakage").text
 
 

@@ -56,7 +56,7 @@ def demonstration(folder: Path, n: int, *, variables: bool) -> tuple[Files, geme
     else:
         drafted = draft(alice.drop(TRUTH), bob.drop(TRUTH), "demo", mode="block_keyed")
         spec = with_policy(drafted.specification, drafted.comments, (n, n, n // 2))[0]
-        # What forty records leak differs from key to key: at the default limit one key in some dozens is refused.
+        # What a few records leak differs from key to key: at the default limit a key might be refused.
         spec = spec.model_copy(update={"leakage": spec.leakage.model_copy(update={"limit": 0.5})})
     files = {side: folder / f"{side}.csv" for side in Side}
     for side, table in zip(Side, with_traits(alice, bob, rng), strict=True):

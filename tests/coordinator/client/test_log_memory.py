@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from gemel.carole.service.wire import entry_to_wire
 from gemel.common.audit import AuditEntry, Checkpoint
 from gemel.common.audit.entry import canonical
 from gemel.common.errors import ErrorCode
@@ -59,17 +60,8 @@ ENTRY = AuditEntry(1, 1_700_000_000_000, "study", "system", RELEASE, canonical({
 
 def believed(entry: AuditEntry) -> AuditEntry:
     """The entry as that of the release of run r1 of the project, in a log that has it alone and is signed so."""
-    shown = audit_pb2.AuditEntry(
-        sequence=entry.sequence,
-        at_unix_ms=entry.at,
-        project=entry.project,
-        actor=entry.actor,
-        action=entry.action,
-        details=entry.text,
-        salt=entry.salt,
-    )
     under = Checkpoint("ab" * 16, 1, entry.leaf, entry.at, b"s" * 64)
-    return believed_release(audit_pb2.WitnessResponse(release=shown), under, "study", "r1")
+    return believed_release(audit_pb2.WitnessResponse(release=entry_to_wire(entry, [])), under, "study", "r1")
 
 
 def test_the_release_of_the_run_is_believed() -> None:

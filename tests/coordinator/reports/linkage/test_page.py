@@ -62,7 +62,9 @@ def _html_of(documents: str) -> str:
 
 def html_of(documents: dict[str, Any]) -> str:
     """The page of these documents, rendered once however many tests read it."""
-    return _html_of(json.dumps(documents))
+    html = _html_of(json.dumps(documents))
+    assert not re.search(r"How to read it:</b>\s*</figcaption>", html), "a chart without its reading"
+    return html
 
 
 def without_truth(documents: dict[str, Any]) -> dict[str, Any]:
@@ -528,6 +530,34 @@ def test_the_claim_is_shown_beside_what_checks_it(documents: dict[str, Any]) -> 
         assert "Decoys (2,000 decoys) supposes: people resemble decoys" in page
         assert "errors in sex are as elsewhere" in page
         assert ("The truth" in page) == with_truth
+
+
+@pytest.mark.parametrize(
+    ("mode", "joined", "present"),
+    [
+        ("open", False, "keyed blocking digests and shuffled rows; no name"),
+        ("open", False, "equal values have equal signatures and similar values similar ones"),
+        ("block_keyed", False, "compare inside a block of a blocking rule only"),
+        ("block_keyed", False, "the coordinator's process decided, without a signature; together with her"),
+        ("block_keyed", True, "This linkage used the mode's fall-back"),
+        ("shared", False, "cut into three random shares"),
+        ("shared", False, "it rests on their not colluding"),
+        ("trusted", False, "The values themselves were sent to Carole"),
+    ],
+)
+def test_what_carole_saw_of_signatures_is_stated(
+    documents: dict[str, Any], mode: str, joined: bool, present: str
+) -> None:
+    documents["run"] |= {"mode": mode, "joined": joined}
+    assert present in Page(html_of(documents)).text
+
+
+def test_of_one_file_carole_saw_nothing(documents: dict[str, Any]) -> None:
+    documents["run"] |= {"one_file": True, "variables": 3}
+    text = Page(html_of(documents)).text
+    assert "Nothing: the file was read, signed with a key drawn for this run" in text
+    assert "Carole received" not in text
+    assert "keyed codes" not in text
 
 
 def test_single_comparisons_add_up_and_levels_that_no_pair_took_are_marked(documents: dict[str, Any]) -> None:
