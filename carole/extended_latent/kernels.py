@@ -54,22 +54,23 @@ def pair_factors(row_a: I32, row_b: I32, alice: FileLayout, bob: FileLayout, joi
             x = alice.alone[row_a[i], k]
             if x >= 0 and x == bob.alone[row_b[i], k]:
                 total += joint.alone_factors[joint.alone_start[k] + x]
-        a = alice.configuration[row_a[i]]
-        b = bob.configuration[row_b[i]]
-        agree = 0
-        for k in range(joint.keys.size):
-            x = alice.codes[a, joint.keys[k]]
-            if x >= 0 and x == bob.codes[b, joint.keys[k]]:
-                agree |= 1 << k
-        plan = (alice.shape[a] * joint.n_shapes_b + bob.shape[b]) * n_sets + agree
-        total += alice.terms[bob.shape[b] * n_sets + agree, a] + bob.terms[alice.shape[a] * n_sets + agree, b]
-        for f in range(joint.factor_start[plan], joint.factor_start[plan + 1]):
-            cell = joint.table_start[f]
-            for v in range(joint.variable_start[f], joint.variable_start[f + 1]):
-                column = joint.variables[v, 1]
-                code = alice.codes[a, column] if joint.variables[v, 0] else bob.codes[b, column]
-                cell += joint.variables[v, 2] * code
-            total += joint.tables[cell]
+        if alice.codes.shape[1]:  # else all keys stand alone
+            a = alice.configuration[row_a[i]]
+            b = bob.configuration[row_b[i]]
+            agree = 0
+            for k in range(joint.keys.size):
+                x = alice.codes[a, joint.keys[k]]
+                if x >= 0 and x == bob.codes[b, joint.keys[k]]:
+                    agree |= 1 << k
+            plan = (alice.shape[a] * joint.n_shapes_b + bob.shape[b]) * n_sets + agree
+            total += alice.terms[bob.shape[b] * n_sets + agree, a] + bob.terms[alice.shape[a] * n_sets + agree, b]
+            for f in range(joint.factor_start[plan], joint.factor_start[plan + 1]):
+                cell = joint.table_start[f]
+                for v in range(joint.variable_start[f], joint.variable_start[f + 1]):
+                    column = joint.variables[v, 1]
+                    code = alice.codes[a, column] if joint.variables[v, 0] else bob.codes[b, column]
+                    cell += joint.variables[v, 2] * code
+                total += joint.tables[cell]
         if total > LARGEST:
             total = LARGEST
         elif not total >= -LARGEST:  # minus infinity less minus infinity is impossible too

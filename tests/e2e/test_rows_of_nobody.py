@@ -134,7 +134,7 @@ def test_the_links_are_those_without_padding(made: Made) -> None:
     assert list(padded.shown_links.values()) == [len(padded.links)] * 2
 
 
-@pytest.mark.long
+@pytest.mark.long  # of a run without dummies: tests/e2e/test_block_keyed.py
 def test_what_the_resolver_receives_of_dummies_is_sealed(made: Made) -> None:
     kind = resolution_pb2.RUN_ARTIFACT_HANDLES
     handles = [artifact for artifact in made.padded.artifacts if artifact.artifact == kind]
