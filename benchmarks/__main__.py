@@ -9,8 +9,8 @@ from pathlib import Path
 
 
 def modules(package: str, folder: Path) -> dict[str, str]:
-    """The programs of a package by name: its public modules."""
-    found = (module for module in pkgutil.iter_modules([str(folder)]) if not module.ispkg)
+    """The programs of a package by name: its public modules and packages."""
+    found = pkgutil.iter_modules([str(folder)])
     return {each.name: f"{package}.{each.name}" for each in found if not each.name.startswith("_")}
 
 

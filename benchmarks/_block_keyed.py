@@ -15,6 +15,7 @@ from gemel.carole.engine.inputs.files import contribution_of
 from gemel.common.keys.derivation import Seed
 from gemel.common.keys.noise import NoiseKey
 from gemel.common.parties import Side
+from gemel.common.progress import Progress
 from gemel.common.specification import Specification
 from gemel.custodian.cleaning.columns import clean
 from gemel.custodian.encoding.records import Encoded, encode_records
@@ -40,9 +41,13 @@ def encoded(
 
 
 def compared(
-    files: Files, made: Mapping[Side, Encoded], plan: LinkagePlan, resources: Resources = RESOURCES
+    files: Files,
+    made: Mapping[Side, Encoded],
+    plan: LinkagePlan,
+    resources: Resources = RESOURCES,
+    progress: Progress = no_progress,
 ) -> tuple[Candidates, dict[Side, NDArray[np.int32]]]:
     """What Carole finds among blocks, and the rows of its pairs in either file; `order` has the rows' records."""
     alice, bob = (contribution_of(made[side].sets, files[side].height) for side in Side)
-    found, kept = compare(alice, bob, plan, resources, no_progress)
+    found, kept = compare(alice, bob, plan, resources, progress)
     return found, {Side.ALICE: kept.row_a, Side.BOB: kept.row_b}

@@ -11,6 +11,7 @@ import subprocess
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -64,19 +65,11 @@ def by_measured_peer(
     """
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        _written(alice, bob, spec, folder, limits)
-        script = Path(__file__).with_name("_quality_peers.py")
-        command = [str(limits.python), str(script), program, str(folder)]
-        try:
-            run = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60 * limits.minutes)
-        except subprocess.TimeoutExpired:
-            return OUT_OF_TIME.format(minutes=limits.minutes)
-        if run.returncode:
-            lines = run.stderr.strip().splitlines() or [f"ended with status {run.returncode}"]
-            starved = run.returncode < 0 or any("MemoryError" in line or "Out of Memory" in line for line in lines)
-            return OUT_OF_MEMORY.format(memory=limits.memory) if starved else f"failed: {lines[-1][:100]}"
-        found = pl.read_csv(folder / "pairs.csv", schema_overrides={"probability": pl.Float64, "weight": pl.Float64})
-    facts = json.loads(run.stdout.splitlines()[-1])
+        write_input(alice, bob, spec, folder, limits)
+        linked_pairs = peer_pairs(program, folder, limits)
+    if isinstance(linked_pairs, str):
+        return linked_pairs
+    found, facts = linked_pairs
     version = facts.pop("version")
     row_a, row_b = (found[side].to_numpy().astype(np.int32) for side in ("alice", "bob"))
     own, weight = found["probability"].to_numpy(), found["weight"].to_numpy()
@@ -98,7 +91,23 @@ def by_measured_peer(
     return both, facts
 
 
-def _written(alice: pl.DataFrame, bob: pl.DataFrame, spec: Specification, folder: Path, limits: Limits) -> None:
+def peer_pairs(program: str, folder: Path, limits: Limits) -> tuple[pl.DataFrame, dict[str, Any]] | str:
+    """The pairs that a peer writes of its input in a folder, and the facts it prints; or why there are none."""
+    script = Path(__file__).with_name("_quality_peers.py")
+    command = [str(limits.python), str(script), program, str(folder)]
+    try:
+        run = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60 * limits.minutes)
+    except subprocess.TimeoutExpired:
+        return OUT_OF_TIME.format(minutes=limits.minutes)
+    if run.returncode:
+        lines = run.stderr.strip().splitlines() or [f"ended with status {run.returncode}"]
+        starved = run.returncode < 0 or any("MemoryError" in line or "Out of Memory" in line for line in lines)
+        return OUT_OF_MEMORY.format(memory=limits.memory) if starved else f"failed: {lines[-1][:100]}"
+    found = pl.read_csv(folder / "pairs.csv", schema_overrides={"probability": pl.Float64, "weight": pl.Float64})
+    return found, json.loads(run.stdout.splitlines()[-1])
+
+
+def write_input(alice: pl.DataFrame, bob: pl.DataFrame, spec: Specification, folder: Path, limits: Limits) -> None:
     """Both files as cleaned, with rows for identifiers and texts of blocking keys, and what the peer has to know."""
     keys = [f"key_{number}" for number, _ in enumerate(spec.keyed_rules)]
     for side, table in (("alice", alice), ("bob", bob)):
