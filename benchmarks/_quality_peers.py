@@ -42,19 +42,22 @@ def main(program: str, folder: Path) -> None:
 def _splink(case, alice, bob):  # type: ignore[no-untyped-def]
     """Splink as its tutorial for linking has it: comparisons by kind, u from random pairs, EM in two passes.
 
-    The passes block by the names and by the date of birth. Where its EM ends with an m that Splink refuses, they block
-    by each of the two fields with most values.
+    The passes block by the names and by the date of birth. Where there are no names, or its EM ends with an m that
+    Splink refuses, they block by each of the two fields with most values.
     """
+    # DuckDB takes an object column's type from some of its values, and no text's where these are missing.
+    alice, bob = alice.astype("string"), bob.astype("string")
     kinds = {field["name"]: field["kind"] for field in case["fields"]}
     rarest = sorted(kinds, key=lambda name: -alice[name].nunique())
     names = [name for name in rarest if kinds[name] == "name"]
     of_persons = [name for name in rarest if kinds[name] in ("name", "date")]
     of_persons = (of_persons if len(of_persons) >= 3 else rarest)[:3]
     date = next((name for name in of_persons if name not in names), rarest[0])
+    by_rarest = [[name] for name in rarest[:2]]
     try:
-        linker = _trained_splink(case, alice, bob, of_persons, [names, [date]])
+        linker = _trained_splink(case, alice, bob, of_persons, [names, [date]] if names else by_rarest)
     except ValueError:
-        linker = _trained_splink(case, alice, bob, of_persons, [[name] for name in rarest[:2]])
+        linker = _trained_splink(case, alice, bob, of_persons, by_rarest)
     prior = linker.misc.save_model_to_json()["probability_two_random_records_match"]
     found = linker.inference.predict(threshold_match_probability=MINIMUM).as_pandas_dataframe()
     a_first = found["source_dataset_l"].str.contains("alice")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import traceback
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -23,12 +23,14 @@ from gemel.carole.engine.resolution.padded import conclude_padded
 from gemel.carole.engine.run.result import Linkage
 from gemel.carole.engine.run.specified import plan_of
 from gemel.carole.evaluation.link_quality import Quality, matching_pairs, number_of_matches, quality
+from gemel.common.arrays import Columns
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.parties import Side
 from gemel.common.specification import Specification
 from gemel.coordinator.demonstration.people import TRUTH
 from gemel.coordinator.draft.specification_draft import draft
 from gemel.custodian.cleaning.columns import clean
+from gemel.custodian.cleaning.own_copies import copies_warnings, own_copies
 from gemel.custodian.encoding.blocking_keys import key_text
 
 RESOURCES = Resources(8 << 30, 1)
@@ -47,8 +49,8 @@ class Outcome:
 
     `labels`: its value of each dimension; `people`, `matches`: people and pairs of records in common; `true`: of each
     figure that can be claimed what is true, None where nothing can be (the precision of no links); `claims`: of the
-    same; `warnings`: severity by code; `seconds`: of the processor, by step; `refused`: the code and text of an error
-    that says what is wrong; `incident`: of any other; `peer_input`: digest of what the peer is given.
+    same; `warnings`: severity by code, of the files too; `seconds`: of the processor, by step; `refused`: the code and
+    text of an error that says what is wrong; `incident`: of any other; `peer_input`: digest of what the peer is given.
     """
 
     seed: int
@@ -90,7 +92,7 @@ class Outcome:
 
     @property
     def serious(self) -> bool:
-        """Whether the reader of the result is told not to rely on it; who is refused one is."""
+        """Whether somebody is told not to rely on the result; who is refused one is."""
         return bool(self.refused) or "serious" in self.warnings.values()
 
 
@@ -200,25 +202,27 @@ class Judgement:
             return conclude_padded(found, row_a, row_b, self.outcome.records, plan, self.stages)[0]
 
     def _judge(self, spec: Specification, run: Linkage) -> None:
+        cleaned = [clean(table, spec, side) for side, table in zip(Side, (self.alice, self.bob), strict=True)]
         matching = matching_pairs(*self.persons, run.pairs.row_a, run.pairs.row_b)
         found = quality(matching[run.links], self.outcome.matches)
-        kept = self._matches_compared(spec)
+        kept = self._matches_compared(spec, [each.columns for each in cleaned])
         true = {
             "precision": found.precision if found.links else None,
             "recall": found.recall if found.matches else None,
             "sum": float(kept),
             "candidates": kept / found.matches if found.matches else None,
         }
-        warnings = {warning.code: warning.severity for warning in run.warnings}
+        of_files = (warning for each in cleaned for warning in each.profile.warnings())
+        of_copies = (warning for each in cleaned for warning in copies_warnings(own_copies(each.columns), spec))
+        warnings = {warning.code: warning.severity for warning in (*of_files, *of_copies, *run.warnings)}
         self._note(links=found.links, true_links=found.true_links, true=true, claims=claims_of(run), warnings=warnings)
 
-    def _matches_compared(self, spec: Specification) -> int:
+    def _matches_compared(self, spec: Specification, cleaned: Sequence[Columns]) -> int:
         """Matches that agree on the key of some rule; all where there is no rule."""
         if not spec.blocking:
             return self.outcome.matches
         sides = []
-        for side, table, person in zip(Side, (self.alice, self.bob), self.persons, strict=True):
-            columns = clean(table, spec, side).columns
+        for columns, person in zip(cleaned, self.persons, strict=True):
             keys = {rule.name: key_text(columns, spec, rule, split=spec.in_blocks) for rule in spec.keyed_rules}
             sides.append(pl.DataFrame({"person": person, **keys}))
         both = sides[0].join(sides[1], on="person")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 
 import numpy as np
 
@@ -57,8 +57,9 @@ def print_report(found: Sequence[Judged], earlier: Sequence[Judged], label: str)
 
 
 def _table(title: str, head: str, rows: Sequence[str]) -> None:
-    print(f"\n## {title}\n\n| {head} |\n|{'---|' * (head.count('|') + 1)}")
-    print("\n".join(rows))
+    if rows:
+        print(f"\n## {title}\n\n| {head} |\n|{'---|' * (head.count('|') + 1)}")
+        print("\n".join(rows))
 
 
 def _claims(owns: Sequence[Outcome]) -> list[str]:
@@ -148,6 +149,8 @@ def _changes(found: Sequence[Judged], earlier: Sequence[Judged]) -> list[str]:
 
 def _show_worst(found: Sequence[Judged]) -> None:
     """The worlds that lose most to the peer, claim most wrongly, and decide longest."""
+    sizes = {label: len(some) for label, some in by_value(one.own for one in found).items()}
+    usual = {label for label, size in sizes.items() if 2 * size > len(found)}
 
     def lost(one: Judged) -> float:
         return 0.0 if one.peer is None or one.peer.refused else one.peer.f1 - one.own.f1
@@ -160,16 +163,18 @@ def _show_worst(found: Sequence[Judged]) -> None:
 
     for title, of in (("F1 lost to the peer", lost), ("error of a claim", wrong), ("seconds of deciding", deciding)):
         worst = [one for one in sorted(found, key=of, reverse=True)[:WORST] if of(one) > 0]
-        rows = [f"| {one.own.seed} | {of(one):.3f} | {_short(one)} |" for one in worst]
-        _table(f"Worst worlds: {title}", f"seed | {title} | F1 | precision | recall | sum | dimensions", rows)
+        rows = [f"| {one.own.seed} | {of(one):.3f} | {_short(one, usual)} |" for one in worst]
+        _table(
+            f"Worst worlds: {title}", f"seed | {title} | records | F1 | precision | recall | sum | unusual in it", rows
+        )
 
 
-def _short(one: Judged) -> str:
-    """F1 beside the peer's; claimed / true of each figure; the dimensions."""
+def _short(one: Judged, usual: Container[tuple[str, str]]) -> str:
+    """Records; F1 beside the peer's; claimed / true of each figure; the values that are not those of most worlds."""
     own, peer = one.own, one.peer
     beside = "" if peer is None or peer.refused else f" / {peer.f1:.3f}"
-    cells = [f"{own.f1:.3f}{beside}"]
+    cells = [" x ".join(f"{n:,}" for n in own.records), f"{own.f1:.3f}{beside}"]
     for figure, places in (("precision", 3), ("recall", 3), ("sum", 0)):
         both = own.claims.get(figure, (None,))[0], own.true.get(figure)
         cells.append(" / ".join("-" if one is None else f"{one:.{places}f}" for one in both))
-    return " | ".join([*cells, "; ".join(f"{name} {value}" for name, value in own.labels.items())])
+    return " | ".join([*cells, "; ".join(" ".join(label) for label in own.labels.items() if label not in usual)])
