@@ -47,9 +47,8 @@ def main(arguments: list[str]) -> int:
             peer = None
         for one in judge_all(kept, seeds, peer, options.processes, options.again):
             print(_line(one), file=sys.stderr, flush=True)
-    found = [one for seed in seeds if (one := kept.judged(seed)) is not None]
-    before = Kept(options.keep, options.against) if options.against else None
-    earlier = [] if before is None else [one for seed in seeds if (one := before.judged(seed)) is not None]
+    found = kept.all_judged(seeds)
+    earlier = Kept(options.keep, options.against).all_judged(seeds) if options.against else []
     return print_report(found, earlier, options.against)
 
 

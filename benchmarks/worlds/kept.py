@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import multiprocessing
 import resource
+import signal
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, replace
@@ -51,6 +52,10 @@ class Kept:
         if not beside.exists():
             return Judged(own, None)
         return Judged(own, PeerOutcome(**json.loads(beside.read_text(encoding="utf-8"))))
+
+    def all_judged(self, seeds: Iterable[int]) -> list[Judged]:
+        """The outcomes of those worlds that were judged."""
+        return [found for seed in seeds if (found := self.judged(seed)) is not None]
 
     def path(self, seed: int) -> Path:
         return self.folder / self.label / f"{seed}.json"
@@ -101,7 +106,7 @@ def judge_all(kept: Kept, seeds: Iterable[int], peer: Path | None, processes: in
                 child.kill()
                 child.join()
             if not kept.path(seed).exists():
-                died = f"its process ended with status {child.exitcode}"
+                died = f"its process ended by {_end(child.exitcode)}"
                 kept.write(kept.path(seed), Outcome(seed, dict(drawn(seed).values), incident=died))
         found = kept.judged(seed)
         assert found is not None
@@ -109,6 +114,11 @@ def judge_all(kept: Kept, seeds: Iterable[int], peer: Path | None, processes: in
 
     with ThreadPoolExecutor(processes) as pool:
         yield from pool.map(one, seeds)
+
+
+def _end(status: int | None) -> str:
+    """How a process ended, by its status."""
+    return signal.Signals(-status).name if status is not None and status < 0 else f"an error of status {status}"
 
 
 def _limited(kept: Kept, seed: int, peer: Path | None) -> None:
