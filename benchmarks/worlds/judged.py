@@ -97,10 +97,10 @@ class Outcome:
 
 
 def claims_of(run: Linkage) -> dict[str, Claimed]:
-    """What a run claims of its links.
+    """What a run claims of its links: `precision`; `recall`, of all matches; `sum`, the matches among the compared
+    pairs; `candidates`, the share of all matches that are among the compared pairs.
 
-    `precision`; `recall`: share of all matches that are linked; `sum`: matches among the compared pairs; `candidates`:
-    share of all matches that are among the compared pairs.
+    Nothing is claimed yet of the `people` in common.
     """
     claim = claim_of(run.pairs, run.links, run.matches_below_floor, run.plausible_links)
     kept = run.blocking.recall
@@ -210,6 +210,7 @@ class Judgement:
             "precision": found.precision if found.links else None,
             "recall": found.recall if found.matches else None,
             "sum": float(kept),
+            "people": float(self.outcome.people),
             "candidates": kept / found.matches if found.matches else None,
         }
         of_files = (warning for each in cleaned for warning in each.profile.warnings())

@@ -30,7 +30,8 @@ ABOUT = """\
 A claim counts where its figure exists: no precision without a link, no recall without a match in common. A claim
 without an interval does not hold the truth; what is refused, or ended in an incident, claims nothing and does not
 count. Recall is of all matches, the sum of matches among the compared pairs. A refusal has no links and counts as a
-serious warning; an incident has F1 0. Times are of the processor, on one thread."""
+serious warning; an incident has F1 0. The peer is compared where it fits. Times are of the processor, on one thread;
+the first run of a checkout compiles too."""
 
 
 def print_report(found: Sequence[Judged], earlier: Sequence[Judged], label: str) -> int:
@@ -45,8 +46,8 @@ def print_report(found: Sequence[Judged], earlier: Sequence[Judged], label: str)
     required = requirements(found)
     _table("Required", "requirement | bound | measured | ", [one.row for one in required])
     _table("Claims", "figure | n | hold the truth | median width | bias | median error | 90 % below", _claims(owns))
-    head = "dimension | value | n | precision | recall | sum | mean F1 | median s"
-    _table("By dimension: shares of claims that hold the truth", head, _dimensions(owns))
+    head = "dimension | value | n | precision | recall | sum | mean F1 | peer's | median s of deciding"
+    _table("By dimension: shares of claims that hold the truth", head, _dimensions(found))
     _table("Warnings", f"code | severity | worlds | mean F1 there | F1 > {GOOD} there", _warnings(owns))
     _table("Time, in seconds of the processor", "step | median | 90 % below | most", _times(owns))
     _table("Not linked", "who | why | worlds", _reasons(owns, unfit))
@@ -74,14 +75,16 @@ def _claims(owns: Sequence[Outcome]) -> list[str]:
     return rows
 
 
-def _dimensions(owns: Sequence[Outcome]) -> list[str]:
+def _dimensions(found: Sequence[Judged]) -> list[str]:
+    peers = {one.own.seed: one.peer.f1 for one in found if one.peer is not None and not one.peer.refused}
     rows = []
-    for (dimension, value), some in by_value(owns).items():
+    for (dimension, value), some in by_value(one.own for one in found).items():
         if len(some) >= PRINTED:
-            shares = [coverage(some, figure)[0] for figure in REQUIRED]
-            cells = " | ".join(f"{share:.1%}" for share in shares)
-            f1, seconds = mean([own.f1 for own in some]), quantile([own.deciding for own in some], 0.5)
-            rows.append(f"| {dimension} | {value} | {len(some)} | {cells} | {f1:.4f} | {seconds:.1f} |")
+            cells = [f"{coverage(some, figure)[0]:.1%}" for figure in REQUIRED]
+            cells += [f"{mean([own.f1 for own in some]):.4f}"]
+            cells += [f"{mean([peers[own.seed] for own in some if own.seed in peers]):.4f}"]
+            cells += [f"{quantile([own.deciding for own in some], 0.5):.1f}"]
+            rows.append(f"| {dimension} | {value} | {len(some)} | {' | '.join(cells)} |")
     return rows
 
 
@@ -122,7 +125,7 @@ def _grouped(owns: Sequence[Outcome]) -> dict[str, str]:
     for own in owns:
         for kind, text in (("incident", own.incident), ("refused", own.refused)):
             if text:
-                reason = f"{kind}: {' '.join(text.replace('|', '/').split())}"
+                reason = f"{kind}: {' '.join(text[:110].replace('|', '/').split())}"
                 found.setdefault(reason, []).append(str(own.seed))
     return {reason: ", ".join(seeds) for reason, seeds in found.items()}
 

@@ -10,9 +10,11 @@ import numpy as np
 from benchmarks.worlds.judged import Outcome
 from benchmarks.worlds.kept import Judged
 
-FIGURES = ("precision", "recall", "sum", "candidates")
+FIGURES = ("precision", "recall", "sum", "people", "candidates")
 """What is claimed; the first three have requirements."""
 REQUIRED = FIGURES[:3]
+NUMBERS = ("sum", "people")
+"""Figures that are no shares."""
 
 COVERED, COVERED_BY_VALUE, JUDGED = 0.92, 0.85, 30
 """Least share of intervals that hold the truth: of all, and within a value of a dimension that so many claims have."""
@@ -65,11 +67,9 @@ def coverage(owns: Iterable[Outcome], figure: str) -> tuple[float, int]:
 
 
 def error(own: Outcome, figure: str) -> float | None:
-    """What is claimed beyond the truth, of the sum as a share of the matches; None where nothing is claimed."""
+    """What is claimed beyond the truth, of a number as a share of it; None where nothing is claimed."""
     true, value = own.true.get(figure), own.claims.get(figure, (None,))[0]
-    if true is None or value is None:
-        return None
-    return (value - true) / max(true, 1.0) if figure == "sum" else value - true
+    return None if true is None or value is None else (value - true) / _unit(figure, true)
 
 
 def by_value(owns: Iterable[Outcome]) -> dict[tuple[str, str], list[Outcome]]:
@@ -139,13 +139,17 @@ def _met(met: bool, measured: Sequence[object]) -> bool | None:
 
 
 def widths(owns: Iterable[Outcome], figure: str) -> list[float]:
-    """Of the intervals of claims that count; of the sum as a share of the matches."""
+    """Of the intervals of claims that count, a number's as a share of what is true."""
     found = []
     for own in owns:
         _, lower, upper = own.claims.get(figure, (None, None, None))
         if held(own, figure) is not None and lower is not None and upper is not None:
-            found.append((upper - lower) / (max(own.true[figure] or 0.0, 1.0) if figure == "sum" else 1.0))
+            found.append((upper - lower) / _unit(figure, own.true[figure] or 0.0))
     return found
+
+
+def _unit(figure: str, true: float) -> float:
+    return max(true, 1.0) if figure in NUMBERS else 1.0
 
 
 def mean(values: Sequence[float]) -> float:
