@@ -43,7 +43,8 @@ def _splink(case, alice, bob):  # type: ignore[no-untyped-def]
     """Splink as its tutorial for linking has it: comparisons by kind, u from random pairs, EM in two passes.
 
     The passes block by the names and by the date of birth. Where there are no names, or its EM ends with an m that
-    Splink refuses, they block by each of the two fields with most values.
+    Splink refuses, they block by each of the two fields with most values; where that does not help, by each field, and
+    a pass that Splink refuses is left out.
     """
     # DuckDB takes an object column's type from some of its values, and no text's where these are missing.
     alice, bob = alice.astype("string"), bob.astype("string")
@@ -54,10 +55,14 @@ def _splink(case, alice, bob):  # type: ignore[no-untyped-def]
     of_persons = (of_persons if len(of_persons) >= 3 else rarest)[:3]
     date = next((name for name in of_persons if name not in names), rarest[0])
     by_rarest = [[name] for name in rarest[:2]]
-    try:
-        linker = _trained_splink(case, alice, bob, of_persons, [names, [date]] if names else by_rarest)
-    except ValueError:
-        linker = _trained_splink(case, alice, bob, of_persons, by_rarest)
+    for passes in [[names, [date]], by_rarest] if names else [by_rarest]:
+        try:
+            linker = _trained_splink(case, alice, bob, of_persons, passes)
+            break
+        except Exception as error:  # noqa: BLE001 - of several kinds, whatever EM ends with
+            print(f"Passes by {passes}: {error}"[:200], file=sys.stderr)
+    else:
+        linker = _trained_splink(case, alice, bob, of_persons, [[name] for name in rarest], some=True)
     prior = linker.misc.save_model_to_json()["probability_two_random_records_match"]
     found = linker.inference.predict(threshold_match_probability=MINIMUM).as_pandas_dataframe()
     a_first = found["source_dataset_l"].str.contains("alice")
@@ -68,8 +73,11 @@ def _splink(case, alice, bob):  # type: ignore[no-untyped-def]
     return out
 
 
-def _trained_splink(case, alice, bob, of_persons, passes):  # type: ignore[no-untyped-def]
-    """A model whose matches are first counted by pairs of fields that persons do not share, then by EM in passes."""
+def _trained_splink(case, alice, bob, of_persons, passes, some=False):  # type: ignore[no-untyped-def]
+    """A model whose matches are first counted by pairs of fields that persons do not share, then by EM in passes.
+
+    `some`: a pass that Splink refuses is left out, unless all are.
+    """
     splink = importlib.import_module("splink")
     library = importlib.import_module("splink.comparison_library")
     by_kind = {
@@ -92,8 +100,14 @@ def _trained_splink(case, alice, bob, of_persons, passes):  # type: ignore[no-un
     certain = [splink.block_on(*(name for name in of_persons if name != left_out)) for left_out in of_persons]
     linker.training.estimate_probability_two_random_records_match(certain, recall=0.7)
     linker.training.estimate_u_using_random_sampling(max_pairs=2e6, seed=SEED)
+    refused = []
     for fields in passes:
-        linker.training.estimate_parameters_using_expectation_maximisation(splink.block_on(*fields))
+        try:
+            linker.training.estimate_parameters_using_expectation_maximisation(splink.block_on(*fields))
+        except Exception as error:
+            refused.append(error)
+            if not some or len(refused) == len(passes):
+                raise
     return linker
 
 

@@ -28,6 +28,8 @@ from gemel.custodian.encoding.blocking_keys import key_text
 
 PEERS = ("splink", "recordlinkage")
 
+PEER_SCRIPT = Path(__file__).with_name("_quality_peers.py")
+
 OUT_OF_TIME, OUT_OF_MEMORY = "no links in {minutes:g} minutes", "no links in {memory:g} GiB"
 
 
@@ -93,8 +95,7 @@ def by_measured_peer(
 
 def peer_pairs(program: str, folder: Path, limits: Limits) -> tuple[pl.DataFrame, dict[str, Any]] | str:
     """The pairs that a peer writes of its input in a folder, and the facts it prints; or why there are none."""
-    script = Path(__file__).with_name("_quality_peers.py")
-    command = [str(limits.python), str(script), program, str(folder)]
+    command = [str(limits.python), str(PEER_SCRIPT), program, str(folder)]
     try:
         run = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60 * limits.minutes)
     except subprocess.TimeoutExpired:
@@ -102,7 +103,8 @@ def peer_pairs(program: str, folder: Path, limits: Limits) -> tuple[pl.DataFrame
     if run.returncode:
         lines = run.stderr.strip().splitlines() or [f"ended with status {run.returncode}"]
         starved = run.returncode < 0 or any("MemoryError" in line or "Out of Memory" in line for line in lines)
-        return OUT_OF_MEMORY.format(memory=limits.memory) if starved else f"failed: {lines[-1][:100]}"
+        said = next((line for line in reversed(lines) if line and not line.startswith((" ", "LINE "))), lines[-1])
+        return OUT_OF_MEMORY.format(memory=limits.memory) if starved else f"failed: {said[:100]}"
     found = pl.read_csv(folder / "pairs.csv", schema_overrides={"probability": pl.Float64, "weight": pl.Float64})
     return found, json.loads(run.stdout.splitlines()[-1])
 

@@ -106,8 +106,8 @@ def judge_all(kept: Kept, seeds: Iterable[int], peer: Path | None, processes: in
                 child.kill()
                 child.join()
             if not kept.path(seed).exists():
-                died = f"its process ended by {_end(child.exitcode)}"
-                kept.write(kept.path(seed), Outcome(seed, dict(drawn(seed).values), incident=died))
+                world, died = drawn(seed), f"its process ended by {_end(child.exitcode)}"
+                kept.write(kept.path(seed), Outcome(seed, dict(world.values), world.sizes, incident=died))
         found = kept.judged(seed)
         assert found is not None
         return found

@@ -11,7 +11,7 @@ import polars as pl
 
 from benchmarks import REPOSITORY
 from benchmarks._in_process import persons
-from benchmarks._quality_programs import Limits, peer_pairs, write_input
+from benchmarks._quality_programs import PEER_SCRIPT, Limits, peer_pairs, write_input
 from gemel.carole.evaluation.link_quality import Quality, matching_pairs, number_of_matches
 from gemel.carole.fellegi_sunter.link_rule import assigned
 from gemel.common.specification import Specification
@@ -40,13 +40,14 @@ class PeerOutcome:
 
 
 class PeerInput:
-    """A folder with what the peer is given of a world; `digest` is of it all."""
+    """A folder with what the peer is given of a world; `digest` is of it all, and of the program that runs the peer."""
 
     def __init__(self, alice: pl.DataFrame, bob: pl.DataFrame, spec: Specification, folder: Path) -> None:
         self._persons = persons(*(file[TRUTH].cast(pl.String).to_numpy() for file in (alice, bob)))
         self._folder = folder
         write_input(alice, bob, spec, folder, LIMITS)
-        contents = (hashlib.sha256(file.read_bytes()).digest() for file in sorted(folder.iterdir()))
+        read = (*sorted(folder.iterdir()), PEER_SCRIPT)
+        contents = (hashlib.sha256(file.read_bytes()).digest() for file in read)
         self.digest = hashlib.sha256(b"".join(contents)).hexdigest()[:24]
 
     def linked(self, python: Path) -> PeerOutcome:

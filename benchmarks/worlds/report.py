@@ -23,6 +23,8 @@ from benchmarks.worlds.requirements import (
 
 PRINTED = 10
 """Worlds from which a dimension's value has a row."""
+USUAL = 3
+"""A value that more than one world in so many has does not describe a world."""
 WORST = 10
 
 
@@ -153,7 +155,7 @@ def _changes(found: Sequence[Judged], earlier: Sequence[Judged]) -> list[str]:
 def _show_worst(found: Sequence[Judged]) -> None:
     """The worlds that lose most to the peer, claim most wrongly, and decide longest."""
     sizes = {label: len(some) for label, some in by_value(one.own for one in found).items()}
-    usual = {label for label, size in sizes.items() if 2 * size > len(found)}
+    usual = {label for label, size in sizes.items() if USUAL * size > len(found)}
 
     def lost(one: Judged) -> float:
         return 0.0 if one.peer is None or one.peer.refused else one.peer.f1 - one.own.f1
@@ -173,7 +175,7 @@ def _show_worst(found: Sequence[Judged]) -> None:
 
 
 def _short(one: Judged, usual: Container[tuple[str, str]]) -> str:
-    """Records; F1 beside the peer's; claimed / true of each figure; the values that are not those of most worlds."""
+    """Records; F1 beside the peer's; claimed / true of each figure; the values that few worlds have."""
     own, peer = one.own, one.peer
     beside = "" if peer is None or peer.refused else f" / {peer.f1:.3f}"
     cells = [" x ".join(f"{n:,}" for n in own.records), f"{own.f1:.3f}{beside}"]
