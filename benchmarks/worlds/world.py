@@ -324,6 +324,9 @@ def drawn(seed: int) -> World:
         made[name] = list(options)[rng.choice(len(options), p=share / share.sum())]
     made["block"] = {"draft": None, "asked": True, "none": False}[made["block"]]
     made["twins_apart"] = bool(rng.random() < 0.3)
+    if made["profile"] == "survey":
+        # It asks for categories alone.
+        made["birth"] = {"date": "age", "three columns": "year"}.get(made["birth"], made["birth"])
     made["fields"] = _fields(made["profile"], made["birth"], rng)
     return _possible(World(**made))
 
@@ -349,10 +352,14 @@ def _possible(world: World) -> World:
     if world.source == "part":
         change["common"] = 1.0
     if world.source != "separate":
-        # What is of one source was written once, at one date.
+        # What is of one source was written at one date, by one hand.
         change |= dict.fromkeys(("moved_households", "moved_persons", "married", "exchanged", "shortened"), 0.0)
-        change |= dict.fromkeys(("nicknames", "missing", "bare", "lacking", "errors", "placeholders"), 0.0)
-        change |= {"spelling": "same", "lone": "none", "date_form_bob": world.date_form_alice}
+        change |= {"nicknames": 0.0, "lacking": 0.0, "spelling": "same", "lone": "none", "copies_alike": "equal"}
+        change |= {"date_form_bob": world.date_form_alice}
+    if world.source == "one":
+        change |= dict.fromkeys(("missing", "bare", "errors", "placeholders"), 0.0)
+    if not set(_BIRTH[world.birth]) & set(world.fields):
+        change["birth"] = "none"
     if world.custom == "english":
         change["spelling"] = "same"
     if world.custom in _KEEPING_SURNAMES or world.ages in ("cohort", "school"):
