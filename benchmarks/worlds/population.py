@@ -166,7 +166,7 @@ def _members(
     ages: str, wanted: int, rng: np.random.Generator
 ) -> tuple[Numbers, Lots, NDArray[np.bool_], NDArray[np.int8]]:
     """Household, age, whether female, and role (head, partner, child) of at least `wanted` people."""
-    n = wanted if ages in ("cohort", "school") else round(wanted / 1.5) + 20
+    n = wanted if ages in ("cohort", "school") else round(wanted / 1.4) + 20
     parts: list[tuple[Numbers, Lots, NDArray[np.bool_], int]] = []
     if ages in ("cohort", "school"):
         youngest, oldest = (0.0, 2.0) if ages == "cohort" else (6.0, 18.0)
