@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -13,6 +11,7 @@ from benchmarks.worlds.world import World
 from gemel.coordinator.demonstration.people.corruption import ERRORS
 
 _CLERKS = 20
+_TRIED = 50  # values, for another code
 _NAMES = ("given_name", "middle_name", "surname")
 _WORDS = (*_NAMES, "street", "town", "birthplace", "school", "hospital", "country")
 _NUMBERS = ("house_number", "postcode", "telephone", "policy_number", "email", "birth_weight")
@@ -72,8 +71,8 @@ def _wrong(values: NDArray[np.object_], row: int, error: str, at: float, choice:
     """A value with an error; another error, where this one does not change it."""
     value: str = values[row]
     if error == "miscode":
-        other: str | None = values[int(choice * len(values))]
-        return value if other is None else other
+        others = values[int(choice * len(values)) :][:_TRIED].tolist()
+        return next((other for other in others if other not in (None, value)), value)
     if error in ("near", "swap_day_and_month", "misdate"):
         if error == "near" or birth in ("year", "age"):
             return _near(value, at, choice, birth)

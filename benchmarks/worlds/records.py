@@ -7,6 +7,7 @@ erroneous.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -73,12 +74,14 @@ def spelt(world: World, columns: Columns, people: Numbers, names: Names, bobs: b
         for row in np.flatnonzero(less & np.isin(custom, _TWO_SURNAMES)).tolist():
             surname[row] = one_surname(surname[row])
     given, middle, surname = (written(column, custom, otherwise, native) for column in (given, middle, surname))
-    exchanged = (rng.random(n) < (world.exchanged if bobs else 0.0)) & (surname != None)  # noqa: E711
+    has_both = np.array([name is not None for name in surname.tolist()])
+    exchanged = has_both & (rng.random(n) < (world.exchanged if bobs else 0.0))
     columns["given_name"] = np.where(exchanged, surname, given)
     columns["surname"] = np.where(exchanged, given, surname)
     columns["middle_name"] = middle
 
 
+@cache
 def _short_forms() -> dict[str, tuple[str, ...]]:
     own = {name: tuple(short) for name, *short in (entry.split() for entry in lists()["short"].split(";"))}
     return NICKNAMES | own

@@ -104,7 +104,6 @@ def _address(dwellings: Dwellings, where: Numbers) -> Columns:
         "postcode": _texts(code),
         "town": land.towns[town],
         "county": land.towns[town // 20 * 20] + "shire",
-        "area": _texts(code // 10),
     }
     return made | {"school": made["town"] + " School " + _texts(code % 3)}
 

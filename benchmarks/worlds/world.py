@@ -182,6 +182,9 @@ COPIED = {
     "sex": ("gender", ("sex",)),
 }
 _KEEPING_SURNAMES = ("spanish", "arabic", "chinese", "vietnamese", "icelandic")
+#: Whom a profile is about, where that is said.
+_AGES = {"births": "cohort", "school": "school"}
+_ADULTS = ("survey", "voters")
 _MOST_PAIRS = 2.5e7
 SMALLEST = 100
 
@@ -362,9 +365,13 @@ def _possible(world: World) -> World:
         change["birth"] = "none"
     if world.custom == "english":
         change["spelling"] = "same"
-    if world.custom in _KEEPING_SURNAMES or world.ages in ("cohort", "school"):
+    ages = _AGES.get(world.profile, world.ages)
+    if world.profile in _ADULTS and ages in ("cohort", "school"):
+        ages = "everyone"
+    change["ages"] = ages
+    if world.custom in _KEEPING_SURNAMES or ages in ("cohort", "school"):
         change["married"] = 0.0
-    if world.ages != "everyone":
+    if ages != "everyone":
         change["namesakes"] = 0.0
     if world.copied != "none":
         column, needed = COPIED[world.copied]
