@@ -66,11 +66,10 @@ def _table(custom: str, kind: str) -> tuple[Texts, Lots]:
     more = [row["names"].split() for row in rows if row["custom"] == custom and row["kind"] == kind]
     listed = [*lists()[custom].get(kind, "").split(), *(name for names in more for name in names)]
     unique = [name.partition("/")[0] for name in dict.fromkeys(listed)]
-    if custom == "chinese" and kind == "surname" or not kind == "surname":
-        flat, power = 5.0, 1.0
-    else:
+    flat, power = (5.0 if kind != "surname" or custom == "chinese" else 8.0), 1.0
+    if (custom, kind) == ("vietnamese", "surname"):
         # Two Vietnamese in five are called Nguyễn.
-        flat, power = (1.0, 1.3) if custom == "vietnamese" else (8.0, 1.0)
+        flat, power = 1.0, 1.3
     return np.array(unique, dtype=object), (np.arange(len(unique)) + flat) ** -power
 
 

@@ -166,7 +166,7 @@ def _members(
     ages: str, wanted: int, rng: np.random.Generator
 ) -> tuple[Numbers, Lots, NDArray[np.bool_], NDArray[np.int8]]:
     """Household, age, whether female, and role (head, partner, child) of at least `wanted` people."""
-    n = wanted if ages in ("cohort", "school") else round(wanted / 1.5) + 20
+    n = wanted if ages in ("cohort", "school") else round(wanted / 1.4) + 20
     parts: list[tuple[Numbers, Lots, NDArray[np.bool_], int]] = []
     if ages in ("cohort", "school"):
         youngest, oldest = (0.0, 2.0) if ages == "cohort" else (6.0, 18.0)
@@ -275,7 +275,7 @@ def _housed(world: World, people: People, rng: np.random.Generator) -> tuple[Peo
 
 
 def _dwellings(world: World, origin: Numbers, old: int, rng: np.random.Generator) -> Dwellings:
-    """The first `old` dwellings anywhere in the world's part of the country; half of the others in their origin's town."""
+    """The first `old` dwellings lie anywhere in the world's places, half of the others in the town of their origin."""
     land = country()
     reach = {"town": (1, 30), "region": (30, 300), "country": (len(land.towns), 1)}[world.geography]
     start = int(rng.integers(reach[1]))

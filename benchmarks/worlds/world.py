@@ -86,7 +86,7 @@ CHOICES: dict[str, dict[str, float]] = {
         **{"voters": 0.08, "customers": 0.06, "school": 0.05, "refugees": 0.05, "drawn": 0.13, "survey": 0.05},
         **{"poor": 0.11},
     },
-    "birth": {"date": 0.48, "three columns": 0.16, "year": 0.15, "age": 0.1, "none": 0.11},
+    "birth": {"date": 0.54, "three columns": 0.15, "year": 0.14, "age": 0.12, "none": 0.05},
     "copied": {"none": 0.4, "name": 0.14, "age": 0.2, "area": 0.16, "sex": 0.1},
     "lone": {"none": 0.7, "constant": 0.15, "one file": 0.15},
     "placed": {"one field": 0.5, "two fields": 0.5},
@@ -182,6 +182,9 @@ COPIED = {
     "sex": ("gender", ("sex",)),
 }
 _KEEPING_SURNAMES = ("spanish", "arabic", "chinese", "vietnamese", "icelandic")
+#: Whom a profile is about, where that is said.
+_AGES = {"births": "cohort", "school": "school"}
+_ADULTS = ("survey", "voters")
 _MOST_PAIRS = 2.5e7
 SMALLEST = 100
 
@@ -324,6 +327,9 @@ def drawn(seed: int) -> World:
         made[name] = list(options)[rng.choice(len(options), p=share / share.sum())]
     made["block"] = {"draft": None, "asked": True, "none": False}[made["block"]]
     made["twins_apart"] = bool(rng.random() < 0.3)
+    if made["profile"] == "survey":
+        # It asks for categories alone.
+        made["birth"] = {"date": "age", "three columns": "year"}.get(made["birth"], made["birth"])
     made["fields"] = _fields(made["profile"], made["birth"], rng)
     return _possible(World(**made))
 
@@ -349,15 +355,23 @@ def _possible(world: World) -> World:
     if world.source == "part":
         change["common"] = 1.0
     if world.source != "separate":
-        # What is of one source was written once, at one date.
+        # What is of one source was written at one date, by one hand.
         change |= dict.fromkeys(("moved_households", "moved_persons", "married", "exchanged", "shortened"), 0.0)
-        change |= dict.fromkeys(("nicknames", "missing", "bare", "lacking", "errors", "placeholders"), 0.0)
-        change |= {"spelling": "same", "lone": "none", "date_form_bob": world.date_form_alice}
+        change |= {"nicknames": 0.0, "lacking": 0.0, "spelling": "same", "lone": "none", "copies_alike": "equal"}
+        change |= {"date_form_bob": world.date_form_alice}
+    if world.source == "one":
+        change |= dict.fromkeys(("missing", "bare", "errors", "placeholders"), 0.0)
+    if not set(_BIRTH[world.birth]) & set(world.fields):
+        change["birth"] = "none"
     if world.custom == "english":
         change["spelling"] = "same"
-    if world.custom in _KEEPING_SURNAMES or world.ages in ("cohort", "school"):
+    ages = _AGES.get(world.profile, world.ages)
+    if world.profile in _ADULTS and ages in ("cohort", "school"):
+        ages = "everyone"
+    change["ages"] = ages
+    if world.custom in _KEEPING_SURNAMES or ages in ("cohort", "school"):
         change["married"] = 0.0
-    if world.ages != "everyone":
+    if ages != "everyone":
         change["namesakes"] = 0.0
     if world.copied != "none":
         column, needed = COPIED[world.copied]

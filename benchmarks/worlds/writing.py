@@ -17,13 +17,19 @@ from numpy.typing import NDArray
 from benchmarks.worlds.naming import CUSTOMS, Texts, lists
 from benchmarks.worlds.population import Numbers
 
-_CYRILLIC = "а б в г д е ё ж з и й к л м н о п р с т у ф х ц ч ш щ ъ ы ь э ю я".split()
-_PASSPORT = "a b v g d e e zh z i i k l m n o p r s t u f kh ts ch sh shch ie y - e iu ia".split()
-_ISO_9 = "a b v g d e ë ž z i j k l m n o p r s t u f h c č š ŝ ʺ y ʹ è û â".split()
+#: Letters, how a passport has them, and ISO 9; a stroke for none.
+_CYRILLIC = """
+а a a, б b b, в v v, г g g, д d d, е e e, ё e ë, ж zh ž, з z z, и i i, й i j, к k k, л l l, м m m, н n n, о o o, п p p,
+р r r, с s s, т t t, у u u, ф f f, х kh h, ц ts c, ч ch č, ш sh š, щ shch ŝ, ъ ie ʺ, ы y y, ь - ʹ, э e è, ю iu û, я ia â
+"""
 
-_FRENCH = (("al-", "El "), ("ee", "i"), ("ou", "u"), ("aa", "a"), ("sh", "ch"), ("j", "dj"), ("w", "ou"), ("q", "k"))
+_FRENCH = (
+    *(("al-", "El "), ("ee", "i"), ("ou", "u"), ("u", "ou"), ("aa", "a"), ("sh", "ch"), ("j", "dj"), ("w", "ou")),
+    ("q", "k"),
+)
 _INDIAN = (("sh", "s"), ("ee", "i"), ("oo", "u"), ("aa", "a"), ("v", "w"), ("th", "t"), ("ksh", "x"), ("y", "i"))
 _GERMAN = (("ä", "ae"), ("ö", "oe"), ("ü", "ue"), ("ß", "ss"))
+_PARTICLES = ("da", "de", "do", "dos", "das")
 _OTHER_LETTERS = (("þ", "th"), ("ð", "d"), ("æ", "ae"), ("ı", "i"), ("đ", "d"), ("ø", "o"))
 
 
@@ -37,16 +43,16 @@ def written(names: Texts, custom: Numbers, otherwise: NDArray[np.bool_], native:
 @cache
 def _one(name: str, custom: str, second: bool, native: bool) -> str:
     if custom == "slavic":
-        return name if native and not second else _romanised(name, _ISO_9 if second else _PASSPORT)
+        return name if native and not second else _romanised(name, 2 if second else 1)
     if not second or custom == "english":
         return name
     if custom == "chinese":
         return _wade_giles(name)
     if custom == "arabic":
-        return _replaced(name, (*_FRENCH, ("u", "ou")))
+        return _replaced(name, _FRENCH)
     if custom == "indian":
         return _replaced(name, _INDIAN)
-    return _plain(_replaced(name, _GERMAN) if custom == "german" else name)
+    return plain(_replaced(name, _GERMAN) if custom == "german" else name)
 
 
 def _replaced(name: str, rules: tuple[tuple[str, str], ...]) -> str:
@@ -56,13 +62,18 @@ def _replaced(name: str, rules: tuple[tuple[str, str], ...]) -> str:
     return name
 
 
-def _romanised(name: str, letters: list[str]) -> str:
-    table = dict(zip(_CYRILLIC, ("" if letter == "-" else letter for letter in letters), strict=True))
-    made = (table.get(letter.lower(), letter) for letter in name)
+@cache
+def _letters(column: int) -> dict[str, str]:
+    rows = [row.split() for row in _CYRILLIC.split(",")]
+    return {row[0]: row[column].replace("-", "") for row in rows}
+
+
+def _romanised(name: str, column: int) -> str:
+    made = (_letters(column).get(letter.lower(), letter) for letter in name)
     return "".join(new.capitalize() if old.isupper() else new for old, new in zip(name, made, strict=True))
 
 
-def _plain(name: str) -> str:
+def plain(name: str) -> str:
     """Without accents, and with what other letters become."""
     apart = unicodedata.normalize("NFD", _replaced(name, _OTHER_LETTERS))
     return "".join(letter for letter in apart if not unicodedata.combining(letter))
@@ -79,11 +90,6 @@ def _wade_giles(name: str) -> str:
     return "-".join(_syllables()[found] for found in re.findall("|".join(known), name.lower())).capitalize()
 
 
-@cache
-def _particles() -> frozenset[str]:
-    return frozenset(("da", "de", "do", "dos", "das"))
-
-
 def one_surname(name: str) -> str:
     """The first of two surnames; a single one as it is."""
-    return next((word for word in name.split(" ") if word not in _particles()), name)
+    return next((word for word in name.split(" ") if word not in _PARTICLES), name)
