@@ -76,14 +76,18 @@ class Kept:
 
 
 def judge(kept: Kept, seed: int, peer: Path | None) -> None:
-    """Judge one world in this process and keep the outcomes; `peer`: its interpreter."""
+    """Do in this process what is left to be done for one world, and keep it; `peer`: its interpreter."""
     world = drawn(seed)
     judgement = Judgement(world, *files(world))
     spec = judgement.drafted()
     with TemporaryDirectory() as name:
         given = None if spec is None else PeerInput(judgement.alice, judgement.bob, spec, Path(name))
-        own = replace(judgement.linked(), peer_input="" if given is None else given.digest)
-        kept.write(kept.path(seed), own)
+        digest, before = "" if given is None else given.digest, kept.judged(seed)
+        if before is not None and before.own.peer_input == digest:
+            own = before.own
+        else:
+            own = replace(judgement.linked(), peer_input=digest)
+            kept.write(kept.path(seed), own)
         if peer is not None and given is not None and not kept.peer_path(own).exists():
             kept.write(kept.peer_path(own), given.linked(peer))
 
@@ -98,7 +102,6 @@ def judge_all(kept: Kept, seeds: Iterable[int], peer: Path | None, processes: in
         if again:
             kept.path(seed).unlink(missing_ok=True)
         if not kept.complete(seed, peer is not None):
-            kept.path(seed).unlink(missing_ok=True)
             child = context.Process(target=_limited, args=(kept, seed, peer))
             child.start()
             child.join(WALL)

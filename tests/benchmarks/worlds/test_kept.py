@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -50,10 +51,14 @@ def test_what_is_kept_is_what_was_judged_and_is_reported_again(
     assert found is not None
     assert kept.complete(seed, peer=False)
     assert not kept.complete(seed, peer=True)
+    marked = replace(found.own, seconds={"decide": 1.25})
+    kept.write(kept.path(seed), marked)
+    judge(kept, seed, None)
+    assert kept.judged(seed) == Judged(marked, None)
     peer = PeerOutcome("5.0.0", 10, 9, found.own.matches)
     kept.write(kept.peer_path(found.own), peer)
     assert kept.complete(seed, peer=True)
-    assert kept.judged(seed) == Judged(found.own, peer)
+    assert kept.judged(seed) == Judged(marked, peer)
     status = worlds.main(["--only", str(seed), "--keep", str(tmp_path), "--report-only", "--against", "now"])
     printed = capsys.readouterr().out
     assert status == int("NOT met" in printed)
