@@ -210,18 +210,17 @@ def _namesakes(
     single = ~female & (twin == np.arange(len(twin)))
     boys = np.flatnonzero(single & (role == 2))
     boys_father = _parent(boys, home, head, partner, ~female)
-    boys, boys_father = boys[boys_father >= 0], boys_father[boys_father >= 0]
     men = np.flatnonzero(single & (role == 0))
     men = men[np.argsort(born[men])]
     years = (born[men] - born[men].min()).astype(np.int64) / _YEAR
     older = np.searchsorted(years, years - rng.uniform(20.0, 38.0, len(men)))
-    apart = (years - years[older] > 18) & (rng.random(len(men)) < 0.5)
+    apart = years - years[older] > 18
     sons, fathers = np.concatenate([boys, men[apart]]), np.concatenate([boys_father, men[older[apart]]])
-    chosen = rng.permutation(len(sons))[: round(share * int((~female).sum()))]
-    # One son has the name, and nobody is son and father at once: a name goes down one generation.
-    _, once = np.unique(fathers[chosen], return_index=True)
-    chosen = chosen[once]
-    chosen = chosen[~np.isin(fathers[chosen], sons[chosen])]
+    # A name goes down one generation, to one son: half of the grown men can be namesakes, the others have them.
+    can_be = (rng.random(len(home)) < 0.5) | (role == 2)
+    pairs = rng.permutation(np.flatnonzero((fathers >= 0) & can_be[sons] & ~can_be[fathers]))
+    _, once = np.unique(fathers[pairs], return_index=True)
+    chosen = pairs[rng.permutation(once)[: round(share * int((~female).sum()))]]
     return sons[chosen], fathers[chosen]
 
 

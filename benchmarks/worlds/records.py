@@ -70,7 +70,7 @@ def spelt(world: World, columns: Columns, people: Numbers, names: Names, bobs: b
             if forms:
                 given[row] = forms[row % len(forms)] + (f" {rest}" if rest else "")
         less = rng.random(n) < world.shortened
-        middle = np.where(less, None, middle)
+        middle[less] = None
         for row in np.flatnonzero(less & np.isin(custom, _TWO_SURNAMES)).tolist():
             surname[row] = one_surname(surname[row])
     given, middle, surname = (written(column, custom, otherwise, native) for column in (given, middle, surname))

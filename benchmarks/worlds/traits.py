@@ -63,11 +63,13 @@ def traits(
     for columns, where in ((first, people.dwelling), (then, people.dwelling_then)):
         columns |= _address(dwellings, where)
         line = _telephones(dwellings, where, np.where(landline, 0, mobile))
-        columns["telephone"] = np.where(none, None, line)
-        columns["policy_number"] = np.where(drawn.person() < 0.15, None, policy)
+        line[none] = None
+        columns["telephone"] = line
+        columns["policy_number"] = policy.copy()
+        columns["policy_number"][drawn.person() < 0.15] = None
         if email is not None:
             columns["email"] = email
-    for name in wanted & CATEGORIES.keys():
+    for name in sorted(wanted & CATEGORIES.keys()):
         first[name], then[name] = _categories(name, drawn)
     return first, then
 
@@ -123,7 +125,9 @@ def _emails(people: People, names: Names, rng: np.random.Generator) -> Texts:
     domain = np.array(_DOMAINS, dtype=object)[rng.integers(len(_DOMAINS), size=n)]
     number = rng.integers(1, 100, size=n)
     made = [f"{a}.{b}{k}@{d}" for a, b, k, d in zip(given, surname, number, domain, strict=True)]
-    return np.where(rng.random(n) < 0.15, None, np.array(made, dtype=object))
+    emails = np.array(made, dtype=object)
+    emails[rng.random(n) < 0.15] = None
+    return emails
 
 
 def _latin(column: Texts, names: Names) -> list[str | None]:
