@@ -70,7 +70,7 @@ def _table(custom: str, kind: str) -> tuple[Texts, Lots]:
     if (custom, kind) == ("vietnamese", "surname"):
         # Two Vietnamese in five are called Nguyễn.
         flat, power = 1.0, 1.3
-    weights: Lots = (np.arange(len(unique)) + flat) ** -power
+    weights: Lots = np.power(np.arange(len(unique)) + flat, -power, dtype=np.float64)
     return np.array(unique, dtype=object), weights
 
 

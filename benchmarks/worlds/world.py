@@ -336,7 +336,7 @@ def drawn(seed: int) -> World:
 
 
 def _fields(profile: str, birth: str, rng: np.random.Generator) -> tuple[str, ...]:
-    """The columns of a profile, three at least, with the birth as it is held."""
+    """The columns of a profile, 3 to 11, with the birth as it is held."""
     chosen: tuple[str, ...]
     if profile == "poor":
         chosen = _POOR[rng.integers(len(_POOR))]
@@ -348,7 +348,8 @@ def _fields(profile: str, birth: str, rng: np.random.Generator) -> tuple[str, ..
     else:
         chosen = _PROFILES[profile]
     held = tuple(column for name in chosen for column in (_BIRTH[birth] if name == "birth" else (name,)))
-    return held if len(held) >= 3 else (*held, "county")
+    # With one that repeats others, twelve at most.
+    return held[:11] if len(held) >= 3 else (*held, "county")
 
 
 def _possible(world: World) -> World:
