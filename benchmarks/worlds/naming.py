@@ -70,7 +70,8 @@ def _table(custom: str, kind: str) -> tuple[Texts, Lots]:
     if (custom, kind) == ("vietnamese", "surname"):
         # Two Vietnamese in five are called Nguyễn.
         flat, power = 1.0, 1.3
-    return np.array(unique, dtype=object), (np.arange(len(unique)) + flat) ** -power
+    weights: Lots = np.power(np.arange(len(unique)) + flat, -power, dtype=np.float64)
+    return np.array(unique, dtype=object), weights
 
 
 def _again(lots: Lots, times: int) -> Lots:
@@ -113,7 +114,8 @@ def _called(custom: str, people: People, skew: float) -> tuple[Texts, Texts, Tex
         return drawn
 
     def where(chosen: NDArray[np.bool_], names: Texts) -> Texts:
-        kept: Texts = np.where(chosen, names, None)
+        kept = names.copy()
+        kept[~chosen] = None
         return kept
 
     given = by_sex(people.given)

@@ -68,6 +68,23 @@ class Dwellings:
     line: Numbers
 
 
+@dataclass(frozen=True)
+class _Kin:
+    """Household, sex and role of people (0 head, 1 partner, 2 child); head and partner of each household, or -1."""
+
+    home: Numbers
+    female: NDArray[np.bool_]
+    role: NDArray[np.int8]
+    head: Numbers
+    partner: Numbers
+
+    def parent(self, children: Numbers, sex: NDArray[np.bool_]) -> Numbers:
+        """The member of the couple at home who has the sex, or -1."""
+        first, second = self.head[self.home[children]], self.partner[self.home[children]]
+        of_second = np.where((second >= 0) & sex[second], second, -1)
+        return np.where((first >= 0) & sex[first], first, of_second)
+
+
 def populated(
     world: World, in_alice: int, in_bob: int, both: int, rng: np.random.Generator
 ) -> tuple[People, Dwellings]:
@@ -123,10 +140,8 @@ def _everyone(world: World, wanted: int, rng: np.random.Generator) -> tuple[Peop
     twin[first], twin[second], tied[second] = second, first, first
 
     given, middle, father, paternal, maternal, family = rng.random((6, n))
-    head, partner = np.full(homes, -1), np.full(homes, -1)
-    head[home[role == 0]] = np.flatnonzero(role == 0)
-    partner[home[role == 1]] = np.flatnonzero(role == 1)
-    sons, fathers = _namesakes(world.namesakes, born, female, role, home, head, partner, twin, rng)
+    kin = _Kin(home, female, role, *(_of_homes(role == each, home, homes) for each in (0, 1)))
+    sons, fathers = _namesakes(world.namesakes, kin, born, twin, rng)
     grown = role[sons] == 0
     line[home[sons[grown]]] = line[home[fathers[grown]]]
     line = line[line]
@@ -138,16 +153,9 @@ def _everyone(world: World, wanted: int, rng: np.random.Generator) -> tuple[Peop
     family[role == 0] = paternal[role == 0]
     given[sons] = given[fathers]
     married = (role == 1) & (rng.random(n) < 0.9)
-    family[married] = family[head[home[married]]]
-    _descend(
-        np.flatnonzero(role == 2),
-        home,
-        female,
-        head,
-        partner,
-        (given, father, paternal, maternal, family),
-        (at_home, mothers, rng.random(homes)),
-    )
+    family[married] = family[kin.head[home[married]]]
+    by_home = (at_home, mothers, rng.random(homes))
+    _descend(kin, given, father, paternal, maternal, family, by_home)
     father[sons] = given[fathers]
     step = (role == 2) & (twin == np.arange(n)) & (rng.random(n) < 0.04)
     family[step] = rng.random(int(step.sum()))
@@ -193,60 +201,44 @@ def _members(
     return home, age, female, role
 
 
+def _of_homes(chosen: NDArray[np.bool_], home: Numbers, homes: int) -> Numbers:
+    """The chosen member of each household, or -1."""
+    member = np.full(homes, -1)
+    member[home[chosen]] = np.flatnonzero(chosen)
+    return member
+
+
 def _namesakes(
-    share: float,
-    born: NDArray[np.datetime64],
-    female: NDArray[np.bool_],
-    role: NDArray[np.int8],
-    home: Numbers,
-    head: Numbers,
-    partner: Numbers,
-    twin: Numbers,
-    rng: np.random.Generator,
+    share: float, kin: _Kin, born: NDArray[np.datetime64], twin: Numbers, rng: np.random.Generator
 ) -> tuple[Numbers, Numbers]:
     """Sons who have their father's name, at home or with a household of their own, and their fathers."""
     if share == 0.0:
         return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
-    single = ~female & (twin == np.arange(len(twin)))
-    boys = np.flatnonzero(single & (role == 2))
-    boys_father = _parent(boys, home, head, partner, ~female)
-    boys, boys_father = boys[boys_father >= 0], boys_father[boys_father >= 0]
-    men = np.flatnonzero(single & (role == 0))
+    single = ~kin.female & (twin == np.arange(len(twin)))
+    boys = np.flatnonzero(single & (kin.role == 2))
+    boys_father = kin.parent(boys, ~kin.female)
+    men = np.flatnonzero(single & (kin.role == 0))
     men = men[np.argsort(born[men])]
     years = (born[men] - born[men].min()).astype(np.int64) / _YEAR
     older = np.searchsorted(years, years - rng.uniform(20.0, 38.0, len(men)))
-    apart = (years - years[older] > 18) & (rng.random(len(men)) < 0.5)
+    apart = years - years[older] > 18
     sons, fathers = np.concatenate([boys, men[apart]]), np.concatenate([boys_father, men[older[apart]]])
-    chosen = rng.permutation(len(sons))[: round(share * int((~female).sum()))]
-    # One son has the name, and nobody is son and father at once: a name goes down one generation.
-    _, once = np.unique(fathers[chosen], return_index=True)
-    chosen = chosen[once]
-    chosen = chosen[~np.isin(fathers[chosen], sons[chosen])]
+    # A name goes down one generation, to one son: half of the grown men can be namesakes, the others have them.
+    can_be = (rng.random(len(twin)) < 0.5) | (kin.role == 2)
+    pairs = rng.permutation(np.flatnonzero((fathers >= 0) & can_be[sons] & ~can_be[fathers]))
+    _, once = np.unique(fathers[pairs], return_index=True)
+    chosen = pairs[rng.permutation(once)[: round(share * int((~kin.female).sum()))]]
     return sons[chosen], fathers[chosen]
 
 
-def _parent(children: Numbers, home: Numbers, head: Numbers, partner: Numbers, sex: NDArray[np.bool_]) -> Numbers:
-    """The member of the couple at home who has the sex, or -1."""
-    first, second = head[home[children]], partner[home[children]]
-    of_second = np.where((second >= 0) & sex[second], second, -1)
-    return np.where((first >= 0) & sex[first], first, of_second)
-
-
 def _descend(
-    children: Numbers,
-    home: Numbers,
-    female: NDArray[np.bool_],
-    head: Numbers,
-    partner: Numbers,
-    lots: tuple[Lots, Lots, Lots, Lots, Lots],
-    by_home: tuple[Lots, Lots, Lots],
+    kin: _Kin, given: Lots, father: Lots, paternal: Lots, maternal: Lots, family: Lots, by_home: tuple[Lots, Lots, Lots]
 ) -> None:
     """Give children the names of their parents, or of their household where a parent is not there."""
-    given, father, paternal, maternal, family = lots
-    of_home, mothers, fathers = (lot[home[children]] for lot in by_home)
-    dad = _parent(children, home, head, partner, ~female)
-    mum = _parent(children, home, head, partner, female)
-    first = head[home[children]]
+    children = np.flatnonzero(kin.role == 2)
+    of_home, mothers, fathers = (lot[kin.home[children]] for lot in by_home)
+    dad, mum = kin.parent(children, ~kin.female), kin.parent(children, kin.female)
+    first = kin.head[kin.home[children]]
     father[children] = np.where(dad >= 0, given[dad], fathers)
     maternal[children] = np.where(mum >= 0, paternal[mum], mothers)
     paternal[children] = np.where(dad >= 0, paternal[dad], np.where(first >= 0, paternal[first], of_home))

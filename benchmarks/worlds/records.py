@@ -7,7 +7,7 @@ erroneous.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -70,7 +70,7 @@ def spelt(world: World, columns: Columns, people: Numbers, names: Names, bobs: b
             if forms:
                 given[row] = forms[row % len(forms)] + (f" {rest}" if rest else "")
         less = rng.random(n) < world.shortened
-        middle = np.where(less, None, middle)
+        middle[less] = None
         for row in np.flatnonzero(less & np.isin(custom, _TWO_SURNAMES)).tolist():
             surname[row] = one_surname(surname[row])
     given, middle, surname = (written(column, custom, otherwise, native) for column in (given, middle, surname))
@@ -133,7 +133,7 @@ def held(world: World, columns: Columns, custom: Numbers, date_form: str) -> Col
         elif name == "area":
             made[name] = _each(columns["postcode"], lambda code: code[:-1] or code)
         elif name in _MADE_OF:
-            made[name] = _each(columns["born"], lambda born, name=name: _of_date(born, name, date_form))
+            made[name] = _each(columns["born"], partial(_of_date, name, date_form))
         else:
             made[name] = columns[name]
     return made
@@ -153,7 +153,7 @@ def _full_names(columns: Columns, custom: Numbers) -> Texts:
     return np.array(joined, dtype=object)
 
 
-def _of_date(born: str, column: str, form: str) -> str | None:
+def _of_date(column: str, form: str, born: str) -> str | None:
     """A column made of a date of birth; an erroneous date is written as it is."""
     year, month, day = born.split("-")
     if column == "date_of_birth":

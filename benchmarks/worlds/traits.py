@@ -1,4 +1,7 @@
-"""What is true of a person beside the names, at Alice's date and at Bob's: address, telephone, and what surveys ask."""
+"""What is true of a person beside the names, at Alice's date and at Bob's: address, telephone, and what surveys ask.
+
+Places and streets are those of the demonstration's invented country, whatever the custom of the people.
+"""
 
 from __future__ import annotations
 
@@ -25,8 +28,14 @@ CATEGORIES: dict[str, tuple[int, bool, float]] = {
     "marital_status": (5, False, 0.05),
     "children": (5, False, 0.05),
 }
-_HOMELANDS = {"spanish": "Mexico", "slavic": "Russia", "arabic": "Syria", "vietnamese": "Vietnam"}
-_OTHER_COUNTRIES = ("Poland", "Italy", "Turkey", "India", "China", "Brazil", "Nigeria", "Romania")
+#: Those of which children are in a class of their own.
+_OF_ADULTS = ("schooling", "occupation", "marital_status", "children")
+_HOMELANDS = {
+    **{"english": "England", "german": "Germany", "turkish": "Turkey", "spanish": "Mexico", "portuguese": "Brazil"},
+    **{"slavic": "Russia", "arabic": "Syria", "icelandic": "Iceland", "chinese": "China", "vietnamese": "Vietnam"},
+    **{"indian": "India"},
+}
+_OTHER_COUNTRIES = ("Poland", "Italy", "Turkey", "India", "China", "Morocco", "Nigeria", "Romania")
 _DOMAINS = ("example.com", "example.org", "example.net", "mail.example", "post.example")
 
 
@@ -56,19 +65,24 @@ def traits(
     both["birth_weight"] = _texts(10 * np.rint(weight / 10))
     first, then = dict(both), dict(both)
     mobile, landline, none = rng.integers(10_000_000, 100_000_000, size=n), drawn.person() < 0.4, drawn.person() < 0.08
-    landline |= people.born > ALICES_DATE - np.timedelta64(14 * 365, "D")
+    young = people.born > ALICES_DATE - np.timedelta64(15 * 365, "D")
+    landline |= young
     # Numbers given out one after the other, with gaps.
     policy = _texts(10_000_000 + rng.permutation(np.cumsum(rng.integers(1, 300, size=n))))
     email = _emails(people, names, rng) if "email" in wanted else None
     for columns, where in ((first, people.dwelling), (then, people.dwelling_then)):
         columns |= _address(dwellings, where)
         line = _telephones(dwellings, where, np.where(landline, 0, mobile))
-        columns["telephone"] = np.where(none, None, line)
-        columns["policy_number"] = np.where(drawn.person() < 0.15, None, policy)
+        line[none] = None
+        columns["telephone"] = line
+        columns["policy_number"] = policy.copy()
+        columns["policy_number"][drawn.person() < 0.15] = None
         if email is not None:
             columns["email"] = email
-    for name in wanted & CATEGORIES.keys():
+    for name in sorted(wanted & CATEGORIES.keys()):
         first[name], then[name] = _categories(name, drawn)
+        if name in _OF_ADULTS:
+            first[name][young], then[name][young] = "0", "0"
     return first, then
 
 
@@ -86,7 +100,7 @@ def _towns(people: People, dwellings: Dwellings, drawn: _Drawn) -> Numbers:
 
 def _countries(names: Names, drawn: _Drawn) -> Texts:
     """Of birth: the custom's where customs are mixed, and for one in twelve some other."""
-    homelands = np.array([_HOMELANDS.get(custom, "England") for custom in CUSTOMS], dtype=object)
+    homelands = np.array([_HOMELANDS[custom] for custom in CUSTOMS], dtype=object)
     own = homelands[names.custom]
     others = np.array(_OTHER_COUNTRIES, dtype=object)
     other = others[np.floor(drawn.household() ** 2 * len(others)).astype(np.int64)]
@@ -123,7 +137,9 @@ def _emails(people: People, names: Names, rng: np.random.Generator) -> Texts:
     domain = np.array(_DOMAINS, dtype=object)[rng.integers(len(_DOMAINS), size=n)]
     number = rng.integers(1, 100, size=n)
     made = [f"{a}.{b}{k}@{d}" for a, b, k, d in zip(given, surname, number, domain, strict=True)]
-    return np.where(rng.random(n) < 0.15, None, np.array(made, dtype=object))
+    emails = np.array(made, dtype=object)
+    emails[rng.random(n) < 0.15] = None
+    return emails
 
 
 def _latin(column: Texts, names: Names) -> list[str | None]:

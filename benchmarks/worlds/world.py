@@ -207,7 +207,8 @@ class World:
     twins, twins_apart
         Of births; whether one twin of a pair is in Alice's file and the other in Bob's, as far as possible.
     namesakes
-        Of men, those with the given name and surname of their father, who is in the population.
+        Of men, those with the given name and surname of their father, who is in the population too; fewer where not
+        enough fathers are.
     homes
         People who live in institutions of 20 to 200 with one address and one telephone.
     moved_households, moved_persons, married
@@ -335,7 +336,8 @@ def drawn(seed: int) -> World:
 
 
 def _fields(profile: str, birth: str, rng: np.random.Generator) -> tuple[str, ...]:
-    """The columns of a profile, three at least, with the birth as it is held."""
+    """The columns of a profile, 3 to 11, with the birth as it is held."""
+    chosen: tuple[str, ...]
     if profile == "poor":
         chosen = _POOR[rng.integers(len(_POOR))]
     elif profile == "drawn":
@@ -346,7 +348,8 @@ def _fields(profile: str, birth: str, rng: np.random.Generator) -> tuple[str, ..
     else:
         chosen = _PROFILES[profile]
     held = tuple(column for name in chosen for column in (_BIRTH[birth] if name == "birth" else (name,)))
-    return held if len(held) >= 3 else (*held, "county")
+    # With one that repeats others, twelve at most.
+    return held[:11] if len(held) >= 3 else (*held, "county")
 
 
 def _possible(world: World) -> World:

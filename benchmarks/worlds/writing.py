@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from functools import cache
+from functools import cache, partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,7 +27,7 @@ _FRENCH = (
     *(("al-", "El "), ("ee", "i"), ("ou", "u"), ("u", "ou"), ("aa", "a"), ("sh", "ch"), ("j", "dj"), ("w", "ou")),
     ("q", "k"),
 )
-_INDIAN = (("sh", "s"), ("ee", "i"), ("oo", "u"), ("aa", "a"), ("v", "w"), ("th", "t"), ("ksh", "x"), ("y", "i"))
+_INDIAN = (("ksh", "x"), ("sh", "s"), ("ee", "i"), ("oo", "u"), ("aa", "a"), ("v", "w"), ("th", "t"), ("y", "i"))
 _GERMAN = (("ä", "ae"), ("ö", "oe"), ("ü", "ue"), ("ß", "ss"))
 _PARTICLES = ("da", "de", "do", "dos", "das")
 _OTHER_LETTERS = (("þ", "th"), ("ð", "d"), ("æ", "ae"), ("ı", "i"), ("đ", "d"), ("ø", "o"))
@@ -58,8 +58,12 @@ def _one(name: str, custom: str, second: bool, native: bool) -> str:
 def _replaced(name: str, rules: tuple[tuple[str, str], ...]) -> str:
     """Apply rules one after the other, and keep a capital at the beginning of a word."""
     for old, new in rules:
-        name = re.sub(old, lambda found, new=new: new.capitalize() if found[0][0].isupper() else new, name, flags=re.I)
+        name = re.sub(old, partial(_in_case, new), name, flags=re.IGNORECASE)
     return name
+
+
+def _in_case(new: str, found: re.Match[str]) -> str:
+    return new.capitalize() if found[0][0].isupper() else new
 
 
 @cache
