@@ -78,8 +78,7 @@ def _wrong(values: NDArray[np.object_], row: int, error: str, at: float, choice:
             return _near(value, at, choice, birth)
         changed = ERRORS[error](value, at, choice)
         return changed if changed != value else ERRORS["misdate"](value, at, choice)
-    # A letter that is two in lower case, a Turkish capital, would shift the places at which print is misread.
-    changed = ERRORS[error](value, at, choice) if len(value.lower()) == len(value) else value
+    changed = ERRORS[error](value, at, choice)
     return changed if changed.strip() and changed != value else ERRORS["substitute"](value, at, choice)
 
 

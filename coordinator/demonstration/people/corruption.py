@@ -133,9 +133,10 @@ ERRORS: dict[str, Callable[[str, float, float], str]] = {
 
 
 def _replaced(value: str, pairs: tuple[tuple[str, str], ...], at: float) -> str:
-    lower = value.lower()
     # Also places that overlap.
-    places = [(found.start(), old, new) for old, new in pairs for found in re.finditer(f"(?={old})", lower)]
+    places = [
+        (found.start(), old, new) for old, new in pairs for found in re.finditer(f"(?={old})", value, re.IGNORECASE)
+    ]
     if not places:
         return value
     i, old, new = places[int(at * len(places))]

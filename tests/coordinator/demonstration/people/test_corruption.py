@@ -96,3 +96,7 @@ def test_keyboard_neighbours_are_mutual() -> None:
     for key, near in NEIGHBOURS.items():
         assert near
         assert all(key in NEIGHBOURS[other] for other in near), key
+
+
+def test_a_letter_that_is_two_in_lower_case_shifts_no_place() -> None:
+    assert "İrn" in {ERRORS["misread"]("İm", at, 0.5) for at in np.linspace(0, 0.99, 9).tolist()}
