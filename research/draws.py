@@ -19,7 +19,7 @@ from scipy.stats import binomtest
 
 from gemel.carole.fellegi_sunter.candidate_graph import candidate_graph
 from gemel.carole.fellegi_sunter.cores import without_cycles
-from gemel.carole.fellegi_sunter.dependence.estimation import fit_joint
+from gemel.carole.fellegi_sunter.kinds.estimation import fit_joint
 from gemel.carole.fellegi_sunter.link_posterior import LinkPosterior
 from gemel.carole.fellegi_sunter.link_rule import assigned
 from gemel.carole.fellegi_sunter.linkage_draws import LinkageDraws, ModelDraws, draw_linkages

@@ -1,7 +1,7 @@
 """Link probabilities of the kept pairs under an assignment: who may be linked how often.
 
 An assignment decides which pairs exclude each other. The posterior probabilities follow from it, and so do the pairs
-that are known to be no match because a record of theirs is linked elsewhere. Estimation (`dependence`)
+that are known to be no match because a record of theirs is linked elsewhere. Estimation (`kinds`)
 needs both and no more, whatever the assignment.
 
 Records of one file that are known to be one person count as one. Otherwise two copies that may have one partner
@@ -17,7 +17,6 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from gemel.carole.fellegi_sunter.candidate_graph import Beliefs, Settled
-from gemel.carole.fellegi_sunter.entities import SURE, same_person
 from gemel.carole.fellegi_sunter.link_rule import Assignment
 from gemel.carole.fellegi_sunter.one_to_one import Competition, check_pairs
 from gemel.carole.fellegi_sunter.prior import (
@@ -70,12 +69,6 @@ class Stars:
         return self._beliefs
 
 
-ACCIDENTS = 0.05
-"""Share of matches that share a record with another, by errors: more are no matches of single records."""
-
-NO_DOUBT = 10.0
-"""Logarithm of the ratio of likelihoods from which pairs are taken to exclude each other on principle, or not to."""
-
 Copies = tuple[Ints | None, Ints | None]
 """Of A and of B: of each record the first of its file that is the same person; None: a file without copies."""
 
@@ -94,9 +87,7 @@ class LinkPosterior:
 
     `assignment`: one_to_one, greedy: no record has two links. many_to_one: no record of A has. one_to_many: no record
     of B has. clusters: no person has, and the copies are all records of one. none: pairs do not exclude each other;
-    `row_a`, `row_b` (int, shape (n_pairs,)): rows of the two files; no pair twice; `within`: whether the files are one,
-    whose earlier records are A's. Its links are all pairs of a person's records, which are linked to earlier ones under
-    one_to_many (`entities.same_person`); `expected_matches`: prior mean of the number of links, worth
+    `row_a`, `row_b` (int, shape (n_pairs,)): rows of the two files; no pair twice; `expected_matches`: prior mean of the number of links, worth
     `EXPECTATION_WORTH` matches; None: any number is as likely; `recall`: share of the matches that are among the pairs
     that could be kept. Links are counted among those, while a match weight is of any pair: a pair's odds are 1 / recall
     times what its weight and the number of links make them; `threads`: on which one_to_one is worked out; the result is
@@ -109,7 +100,6 @@ class LinkPosterior:
     n_a: int
     n_b: int
     copies: Copies = field(default=(None, None), repr=False)
-    within: bool = False
     expected_matches: float | None = None
     recall: float = 1.0
     threads: int = 1
@@ -142,12 +132,7 @@ class LinkPosterior:
         record, partner, n_records, n_partners = self.choices
         prior = BetaPartners(n_records, n_partners, *beta_parameters(self.expected_matches, n_records))
         check_pairs(record, partner, weight)
-        found = at_implied_number(Stars(record, weight * np.log(2.0)), prior, progress)
-        if not self.within:
-            return found
-        # Of one person, from those of being a copy of an earlier record.
-        same = same_person(self.row_a, self.row_b, found.probability, 0.0 if cycles else SURE)
-        return replace(found, probability=same, expected_links=float(same.sum()))
+        return at_implied_number(Stars(record, weight * np.log(2.0)), prior, progress)
 
     @property
     def is_bipartite(self) -> bool:
@@ -181,7 +166,7 @@ class LinkPosterior:
             )
             _, first, member = np.unique(a.astype(np.int64) * self.n_b + b, return_index=True, return_inverse=True)
             persons = replace(
-                self, row_a=a[first], row_b=b[first], n_a=n_a, n_b=n_b, copies=(None, None), within=False,
+                self, row_a=a[first], row_b=b[first], n_a=n_a, n_b=n_b, copies=(None, None),
                 arranged=Arranged(),
             )  # fmt: skip
             self.arranged.persons = persons, first, member.ravel()
@@ -194,25 +179,6 @@ class LinkPosterior:
         sides = zip(persons, (self.n_a, self.n_b), self.copies, strict=True)
         many = ("one_to_many", "many_to_one")
         return [side for side, free in zip(sides, many, strict=True) if self.assignment not in (free, "none")]
-
-    def exclusiveness(self, chosen: Flags) -> float:
-        """Log likelihood ratio of some pairs excluding each other, against as many pairs at random.
-
-        Matches of a person with one record in a file never share a record but by errors; the kin of several people, and
-        namesakes, do as often as any pairs, or more.
-
-        `chosen` (bool, shape (n_pairs,)).
-        """
-        n, meeting, density = int(chosen.sum()), np.zeros(int(chosen.sum()), dtype=np.bool_), 0.0
-        for person, size, _ in self._single_sides():
-            meeting |= np.bincount(person[chosen], minlength=size)[person[chosen]] > 1
-            density += max(0, n - 1) / size
-        # In logarithms: at some 37 pairs a record the chance to meet none at random is lost beside 1.
-        at_random = -math.expm1(-density)
-        if at_random <= ACCIDENTS:
-            return 0.0
-        met = int(meeting.sum())
-        return met * (math.log(ACCIDENTS) - math.log(at_random)) + (n - met) * (math.log1p(-ACCIDENTS) + density)
 
     def excluded(self, linked: Flags) -> tuple[Flags, float]:
         """The pairs that some links exclude, whatever their levels, and their share of all pairs that are no link.

@@ -23,15 +23,15 @@ scheme is an entry there and one here.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 import numpy as np
 
 from gemel.carole.comparison.counting import summed
-from gemel.carole.fellegi_sunter.dependence.diagnosis import JointModel
 from gemel.carole.fellegi_sunter.em import fit
+from gemel.carole.fellegi_sunter.kinds.diagnosis import JointModel
 from gemel.carole.fellegi_sunter.model import MISSING, Model, PatternCounts, log2_ratios, probability_of, table_sums
 from gemel.carole.fellegi_sunter.settings import Estimation, FieldLevels, MPrior, RuleFields
 from gemel.carole.fellegi_sunter.standard_errors import StandardErrors
@@ -153,13 +153,15 @@ def fit_scheme(
     level_counts: F64 | None = None,
     exceptions: Sequence[int] = (),
     m_prior: Mapping[str, MPrior] = MappingProxyType({}),
-    personal: Collection[str] = (),
+    describes: Mapping[str, str] = MappingProxyType({}),
+    further: Mapping[int, tuple[int, ...]] = MappingProxyType({}),
 ) -> FittedScheme:
     """Fit a scheme to counts of comparison patterns.
 
     `patterns`: by the fields' comparison levels, whatever the scheme; `bounds`: inclusive upper bounds of each field's
-    levels; `exceptions`: positions of the comparisons in which most matches have the lowest level. Raises as `fit`, and
-    PARAMETER for an unknown scheme. O(n_patterns * n_fields) per iteration.
+    levels; `exceptions`: positions of the comparisons in which most matches have the lowest level; `describes`: of
+    fields, what they describe; `further`: positions of comparisons beside the fields', and those of the fields that
+    each is of. Raises as `fit`, and PARAMETER for an unknown scheme. O(n_patterns * n_fields) per iteration.
 
     References
     ----------
@@ -168,7 +170,14 @@ def fit_scheme(
     scheme = scheme_named(name)
     n_levels = [len(field) for field in bounds]
     fields = [
-        FieldLevels(field, scheme.levels(n_levels[q]), q in exceptions, m_prior.get(field, MPrior()), field in personal)
+        FieldLevels(
+            field,
+            scheme.levels(n_levels[q]),
+            q in exceptions,
+            m_prior.get(field, MPrior()),
+            describes=describes.get(field, "trait"),
+            of=further.get(q, ()),
+        )  # fmt: skip
         for q, field in enumerate(names)
     ]
     counted = scheme.merged(patterns, n_levels)

@@ -50,6 +50,8 @@ class FieldLevels:
     exception: bool = False
     m_prior: MPrior = MPrior()
     personal: bool = False
+    describes: str = ""
+    of: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         if not 1 <= self.n_levels <= 127:

@@ -10,33 +10,17 @@ from gemel.carole.engine.inputs.candidates import Candidates
 from gemel.carole.engine.pairs.stream import KeptPairs
 from gemel.carole.engine.run.plan import LinkagePlan
 from gemel.carole.engine.run.result import ScoredPairs, ScoredPatterns, match_probabilities
-from gemel.carole.fellegi_sunter.dependence.diagnosis import Evidence
-from gemel.carole.fellegi_sunter.dependence.estimation import fit_joint
+from gemel.carole.fellegi_sunter.kinds.diagnosis import Evidence
+from gemel.carole.fellegi_sunter.kinds.estimation import first_joint, fit_joint
 from gemel.carole.fellegi_sunter.link_posterior import Arranged, Copies, LinkPosterior, of_persons
 from gemel.carole.fellegi_sunter.link_rule import assigned, within_rate
-from gemel.carole.fellegi_sunter.model import Model, PatternCounts, shares, within_levels
-from gemel.carole.fellegi_sunter.model import level_counts as counted_levels
-from gemel.carole.fellegi_sunter.model_warnings import default_m
+from gemel.carole.fellegi_sunter.model import PatternCounts
 from gemel.carole.fellegi_sunter.prior import LinkProbabilities
 from gemel.carole.fellegi_sunter.schemes import FittedScheme, fit_scheme
 from gemel.carole.fellegi_sunter.settings import Estimation, RuleFields
 from gemel.carole.fellegi_sunter.standard_errors import linked_errors, no_errors, pairwise_errors
 from gemel.common.arrays import F64, I64
 from gemel.common.progress import StageProgress
-
-
-def believed_model(
-    model: Model, patterns: PatternCounts, settings: Estimation | None = None, level_counts: F64 | None = None
-) -> Model:
-    """The model that estimation under the assignment starts from.
-
-    A pair that may be a match under it must be among those kept, whatever its score in the pairwise fit.
-    """
-    settings = settings or Estimation()
-    width = model.m.shape[1]
-    valid = within_levels([field.n_levels for field in model.fields])
-    everywhere = counted_levels(patterns.gamma, patterns.count, width) if level_counts is None else level_counts
-    return replace(model, m=default_m(model.fields, width), u=shares(everywhere, valid, settings.prior))
 
 
 def estimation(plan: LinkagePlan) -> Estimation:
@@ -52,7 +36,7 @@ def estimation(plan: LinkagePlan) -> Estimation:
 def worth_keeping(
     fitted: FittedScheme, scored: ScoredPatterns, plan: LinkagePlan, level_counts: F64 | None
 ) -> ScoredPatterns:
-    """The vectors with the better of two scores: the pairwise fit's, and that of the model refinement starts from.
+    """The vectors with the better of two scores: the pairwise fit's, and that of the kinds of pairs before any link.
 
     Where few records have a match the pairwise fit may have taken neighbours for matches, and then scores a match that
     moved away too low.
@@ -60,13 +44,12 @@ def worth_keeping(
     scheme = fitted.scheme
     if not plan.competing or not scheme.facts.calibrated:
         return scored
-    bounds = [field.bounds for field in plan.compared]
-    n_levels = [len(field) for field in bounds]
+    n_levels = tuple(len(field.bounds) for field in plan.compared)
     patterns = scheme.patterns(PatternCounts(scored.gamma, scored.mask, scored.count), n_levels)
     counts = scheme.level_counts(level_counts, n_levels)
-    start = scheme.of(believed_model(fitted.model, patterns, estimation(plan), counts), bounds)
-    weight = np.maximum(scored.weight, start.match_weights(scored.gamma))
-    probability = np.maximum(scored.probability, start.match_probabilities(scored.gamma))
+    joint = first_joint(fitted.model, patterns, plan.dependence, estimation(plan), rule_fields(plan), counts)
+    weight = np.maximum(scored.weight, joint.match_weights(patterns.gamma))
+    probability = np.maximum(scored.probability, joint.match_probabilities(patterns.gamma))
     return replace(scored, weight=weight, probability=probability)
 
 
@@ -98,8 +81,8 @@ def refine(
         outside_blocks = replace(outside_blocks, gamma=scheme.vectors(outside_blocks.gamma, n_levels))
     pairs = (links, kept.pattern) if plan.competing else None
     model, joint, posterior = fit_joint(
-        model, patterns, plan.dependence, reported, rules, level_counts, outside_blocks, pairs, plan.max_kin, progress,
-        evidence, None if plan.competing else p, p_prior,
+        model, patterns, plan.dependence, reported, rules, level_counts, outside_blocks, pairs, progress, evidence,
+        None if plan.competing else p, p_prior,
     )  # fmt: skip
     if not joint.converged:
         errors = no_errors(model, "the model had not converged")
@@ -219,10 +202,12 @@ def estimated(
 
 def fitted_scheme(patterns: PatternCounts, levels: F64 | None, n_a: int, n_b: int, plan: LinkagePlan) -> FittedScheme:
     names, bounds = [field.name for field in plan.compared], [field.bounds for field in plan.compared]
-    personal, beliefs = [field.name for field in plan.fields if field.personal], dict(plan.m_prior)
+    describes, beliefs = {field.name: field.describes for field in plan.fields}, dict(plan.m_prior)
+    further = dict(zip(plan.swapped, plan.exchanged, strict=True))
+    further |= {q: (plan.position[name],) for q, name in zip(plan.presence, plan.present, strict=True)}
     settings, rules, swapped = estimation(plan), rule_fields(plan), plan.swapped
     return fit_scheme(
-        plan.scheme, patterns, names, bounds, n_a, n_b, settings, rules, levels, swapped, beliefs, personal
+        plan.scheme, patterns, names, bounds, n_a, n_b, settings, rules, levels, swapped, beliefs, describes, further
     )
 
 

@@ -220,8 +220,7 @@ def _expected_counts(linkage: Linkage, gamma: I8) -> F64:
         pairs *= np.where(there[:, q], both, 1.0 - both)
     joint = linkage.scheme.joint
     if joint is not None:
-        matches = np.exp(joint.matches.log_probability(gamma))
-        others = np.exp(joint.log_probability_of_others(gamma))
+        matches, others = (np.exp(each) for each in joint.log_probabilities(gamma))
     else:
         matches, others = np.ones(len(gamma)), np.ones(len(gamma))
         for q in range(gamma.shape[1]):

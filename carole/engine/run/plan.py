@@ -9,7 +9,6 @@ from typing import Literal, get_args
 
 from gemel.carole.comparison.crosswise import crosswise_bounds
 from gemel.carole.comparison.levels import AnyComparator
-from gemel.carole.fellegi_sunter.dependence.starting_classes import MAX_KIN
 from gemel.carole.fellegi_sunter.link_rule import Assignment
 from gemel.carole.fellegi_sunter.schemes import scheme_named
 from gemel.carole.fellegi_sunter.settings import MPrior
@@ -34,7 +33,7 @@ class FieldPlan:
     value_frequencies: bool = False
     missing_as_level: bool = False
     randomised_response: float = 0.0
-    personal: bool = False
+    describes: str = "household"
 
     def __post_init__(self) -> None:
         ascending = all(low < high for low, high in zip(self.bounds, self.bounds[1:], strict=False))
@@ -100,7 +99,6 @@ class LinkagePlan:
     after the fields'; `scheme`: how similarity enters the model (`carole.fellegi_sunter.schemes`); `threshold`: minimum
     probability of a link, unless there is a maximum expected share of false links, `false_link_rate`; `seed`: of the
     random sample of pairs; `expected_matches`: prior mean of the number of matches; None: any number is as likely;
-    `max_kin`: maximum number of latent classes of non-matches, such as households; evidence decides how many there are;
     `check_field`: a field that both sets carry but no link is made by; its agreement shows the share of false links;
     `replicates`: of the bootstrap; `decoys`: records that each custodian has added to its file and knows to be no
     person's; in modes open and trusted they are the last rows of its set.
@@ -130,7 +128,6 @@ class LinkagePlan:
     max_iterations: int = 500
     tolerance: float = 1e-8
     expected_matches: float | None = None
-    max_kin: int = MAX_KIN
     m_prior: tuple[tuple[str, MPrior], ...] = ()
     latent: LatentPlan | None = None
     check_field: FieldPlan | None = None
@@ -161,8 +158,6 @@ class LinkagePlan:
         expected = self.expected_matches
         wrong = expected is not None and not (expected > 0 and math.isfinite(expected))
         yield wrong, "model.expected_matches", "a number above 0", str(expected), "or leave it out"
-        wrong = not 0 <= self.max_kin <= MAX_KIN
-        yield wrong, "model.max_kin", f"0 to {MAX_KIN}", str(self.max_kin), "or leave it out"
         only, remedy = "compared fields only", "name fields that are compared"
         yield not {name for name, _ in self.m_prior} <= set(names), "model.m_prior", only, "others", remedy
         wrong, what = not 0 < self.threshold <= 1, "a probability in (0, 1]"
