@@ -23,7 +23,7 @@ scheme is an entry there and one here.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
@@ -39,6 +39,7 @@ from gemel.common.arrays import F64, I8
 from gemel.common.documents.result_warning import ResultWarning, result_warning
 from gemel.common.errors import parameter
 from gemel.common.specification.model import schemes as known
+from gemel.common.specification.model.defaults import PERSONAL, Describes
 from gemel.common.specification.model.schemes import SchemeFacts
 
 Shade = Callable[[float, float, F64], F64]
@@ -153,12 +154,13 @@ def fit_scheme(
     level_counts: F64 | None = None,
     exceptions: Sequence[int] = (),
     m_prior: Mapping[str, MPrior] = MappingProxyType({}),
-    personal: Collection[str] = (),
+    describes: Mapping[str, Describes] = MappingProxyType({}),
 ) -> FittedScheme:
     """Fit a scheme to counts of comparison patterns.
 
     `patterns`: by the fields' comparison levels, whatever the scheme; `bounds`: inclusive upper bounds of each field's
-    levels; `exceptions`: positions of the comparisons in which most matches have the lowest level. Raises as `fit`, and
+    levels; `exceptions`: positions of the comparisons in which most matches have the lowest level; `describes`: of the
+    fields, as a specification has it. Raises as `fit`, and
     PARAMETER for an unknown scheme. O(n_patterns * n_fields) per iteration.
 
     References
@@ -168,7 +170,14 @@ def fit_scheme(
     scheme = scheme_named(name)
     n_levels = [len(field) for field in bounds]
     fields = [
-        FieldLevels(field, scheme.levels(n_levels[q]), q in exceptions, m_prior.get(field, MPrior()), field in personal)
+        FieldLevels(
+            field,
+            scheme.levels(n_levels[q]),
+            q in exceptions,
+            m_prior.get(field, MPrior()),
+            describes.get(field) in PERSONAL,
+            describes.get(field, ""),
+        )
         for q, field in enumerate(names)
     ]
     counted = scheme.merged(patterns, n_levels)

@@ -42,7 +42,8 @@ class FieldLevels:
 
     An `exception` is a comparison in which most matches have the lowest level, such as the exchange of two values;
     estimation starts there. `m_prior` is what is believed of its m. A
-    `personal` field distinguishes the persons of a household, as a date of birth does.
+    `personal` field distinguishes the persons of a household, as a date of birth does; `describes` is what the
+    specification says of it, nothing where the comparison is of no single field.
     """
 
     name: str
@@ -50,6 +51,7 @@ class FieldLevels:
     exception: bool = False
     m_prior: MPrior = MPrior()
     personal: bool = False
+    describes: str = ""
 
     def __post_init__(self) -> None:
         if not 1 <= self.n_levels <= 127:

@@ -219,10 +219,10 @@ def estimated(
 
 def fitted_scheme(patterns: PatternCounts, levels: F64 | None, n_a: int, n_b: int, plan: LinkagePlan) -> FittedScheme:
     names, bounds = [field.name for field in plan.compared], [field.bounds for field in plan.compared]
-    personal, beliefs = [field.name for field in plan.fields if field.personal], dict(plan.m_prior)
+    describes, beliefs = {field.name: field.describes for field in plan.fields}, dict(plan.m_prior)
     settings, rules, swapped = estimation(plan), rule_fields(plan), plan.swapped
     return fit_scheme(
-        plan.scheme, patterns, names, bounds, n_a, n_b, settings, rules, levels, swapped, beliefs, personal
+        plan.scheme, patterns, names, bounds, n_a, n_b, settings, rules, levels, swapped, beliefs, describes
     )
 
 

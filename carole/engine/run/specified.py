@@ -62,7 +62,7 @@ def _field(field: FieldSpec, bounds: tuple[float, ...], spec: Specification) -> 
     comparator, missing_as_level = spec.comparator_of(field), field.missing_as == "level"
     rare, randomised_response = field.value_frequencies, field.randomised_response
     return FieldPlan(
-        field.name, field.bits, bounds, comparator, rare, missing_as_level, randomised_response, field.personal
+        field.name, field.bits, bounds, comparator, rare, missing_as_level, randomised_response, field.describes
     )
 
 
