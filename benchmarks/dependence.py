@@ -35,6 +35,7 @@ from gemel.carole.fellegi_sunter.model import Model, PatternCounts
 from gemel.carole.fellegi_sunter.settings import FieldLevels
 from gemel.common.parties import Side
 from gemel.common.specification import Specification
+from gemel.common.specification.model.column_words import described_by
 from gemel.coordinator.demonstration.people import TRUTH, two_files
 from gemel.coordinator.demonstration.people.population import IDENTIFIER
 from gemel.coordinator.draft.specification_draft import draft
@@ -146,7 +147,7 @@ def parts_of_a_date(n: int, common: int, sampled: float, seed: int) -> dict[str,
             "project": "parts",
             "mode": "open",
             "custodians": {side: {"identifier": IDENTIFIER} for side in Side},
-            "fields": [{"name": name, "kind": kind, "personal": name != "surname"} for name, kind in PARTS.items()],
+            "fields": [{"name": name, "kind": kind, "describes": described_by(name)} for name, kind in PARTS.items()],
             "retention": {"uploads_days": 7, "results_days": 30, "maps_days": 90},
         }
     )

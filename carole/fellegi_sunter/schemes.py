@@ -39,6 +39,7 @@ from gemel.common.arrays import F64, I8
 from gemel.common.documents.result_warning import ResultWarning, result_warning
 from gemel.common.errors import parameter
 from gemel.common.specification.model import schemes as known
+from gemel.common.specification.model.defaults import Describes
 from gemel.common.specification.model.schemes import SchemeFacts
 
 Shade = Callable[[float, float, F64], F64]
@@ -153,7 +154,7 @@ def fit_scheme(
     level_counts: F64 | None = None,
     exceptions: Sequence[int] = (),
     m_prior: Mapping[str, MPrior] = MappingProxyType({}),
-    describes: Mapping[str, str] = MappingProxyType({}),
+    describes: Mapping[str, Describes] = MappingProxyType({}),
     further: Mapping[int, tuple[int, ...]] = MappingProxyType({}),
 ) -> FittedScheme:
     """Fit a scheme to counts of comparison patterns.
@@ -177,7 +178,7 @@ def fit_scheme(
             m_prior.get(field, MPrior()),
             describes=describes.get(field, "trait"),
             of=further.get(q, ()),
-        )  # fmt: skip
+        )
         for q, field in enumerate(names)
     ]
     counted = scheme.merged(patterns, n_levels)

@@ -35,8 +35,9 @@ from numpy.typing import NDArray
 
 from gemel.common.parties import Side
 from gemel.common.specification import BlockingKey, BlockingRule, FieldSpec
+from gemel.common.specification.model.column_words import meaning_of
 from gemel.common.specification.model.defaults import DatePart
-from gemel.coordinator.draft.shared_columns import hint_of, meaning_of
+from gemel.coordinator.draft.shared_columns import hint_of
 
 PAIRS_PER_ROW = 10
 """A rule may compare so many pairs per row of the larger file."""

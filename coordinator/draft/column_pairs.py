@@ -17,15 +17,12 @@ from typing import Literal
 
 import polars as pl
 
+from gemel.common.specification.model.column_words import PARTS, bare, meaning_of, part_of_date
 from gemel.common.specification.model.defaults import Kind
 from gemel.coordinator.draft.shared_columns import (
-    PARTS,
-    bare,
     hint_of,
     is_own_number,
     kind_of,
-    meaning_of,
-    part_of_date,
     shape_of,
 )
 

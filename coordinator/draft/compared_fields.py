@@ -11,6 +11,7 @@ import polars as pl
 
 from gemel.common.parties import Side
 from gemel.common.specification import Columns, DateFormat, FieldSpec
+from gemel.common.specification.model.column_words import described_by, meaning_of
 from gemel.common.specification.model.defaults import IN_BLOCKS, KINDS, LEVELS, Assignment, DateOrder, Kind, Mode
 from gemel.common.specification.model.leakage import tolerant_bounds
 from gemel.coordinator.draft.column_pairs import Pair, overlap_of_values, overlap_of_words, pair_columns, shares_value
@@ -23,7 +24,6 @@ from gemel.coordinator.draft.shared_columns import (
     hint_of,
     is_own_number,
     kind_of,
-    meaning_of,
     shape_of,
 )
 from gemel.custodian.cleaning.own_copies import OwnCopies
@@ -38,8 +38,6 @@ BITS_IN_BLOCKS: Mapping[Kind, int] = MappingProxyType(
 """Bits in mode block_keyed, in which a record is signed for every rule: with them it is linked as with 1024, in a
 quarter of the bytes and of the time (``python -m benchmarks bits``). Names and texts have many similarities to tell
 apart; of dates, numbers and codes, which have few tokens, few similarities are possible at all."""
-PERSONAL = frozenset({"given_name", "full_name", "birth_date", "sex"})
-"""Meanings of columns that distinguish the persons of a household."""
 MIN_WORDS = 0.05
 """Overlap of the words of names or texts of which no whole value is in both files."""
 
@@ -134,17 +132,18 @@ def _consider(drafted: ProposedFields, pair: Pair) -> None:
             kind=kind,
             date=DateFormat(order=order) if order is not None else None,
             **_columns(pair, name, order),
-            **_personal(pair, kind),
+            **_describes(pair, kind),
             **_signature(kind, drafted),
         )
     )
     drafted.comments.append(f"{kind.capitalize()}: {reason}. {_filled(alice, bob)}{doubt}{_pairing(pair)}")
 
 
-def _personal(pair: Pair, kind: Kind) -> dict[str, Any]:
-    """Whether the field distinguishes the persons of a household, as far as its kind does not state it."""
-    personal = pair.meaning == "birth" or any(meaning_of(column) in PERSONAL for column in (*pair.alice, *pair.bob))
-    return {} if personal == (kind == "date") else {"personal": personal}
+def _describes(pair: Pair, kind: Kind) -> dict[str, Any]:
+    """What the field describes by its columns' names, as far as its kind does not state it."""
+    named = next(filter(None, map(described_by, (*pair.alice, *pair.bob))), None)
+    described = "birth" if pair.meaning == "birth" else named
+    return {} if described in (None, KINDS[kind].describes) else {"describes": described}
 
 
 def _shared(kind: Kind, ours: pl.Series, theirs: pl.Series) -> bool:

@@ -14,6 +14,7 @@ from gemel.carole.fellegi_sunter.schemes import scheme_named
 from gemel.carole.fellegi_sunter.settings import MPrior
 from gemel.common.errors import parameter
 from gemel.common.specification.model.blocking import Bands, Canopies, SimilarValues
+from gemel.common.specification.model.defaults import PERSONAL, Describes
 from gemel.common.specification.model.schemes import DEFAULT_SCHEME
 
 
@@ -33,7 +34,11 @@ class FieldPlan:
     value_frequencies: bool = False
     missing_as_level: bool = False
     randomised_response: float = 0.0
-    describes: str = "household"
+    describes: Describes = "household"
+
+    @property
+    def personal(self) -> bool:
+        return self.describes in PERSONAL
 
     def __post_init__(self) -> None:
         ascending = all(low < high for low, high in zip(self.bounds, self.bounds[1:], strict=False))

@@ -61,16 +61,7 @@ def _field(field: FieldSpec, bounds: tuple[float, ...], spec: Specification) -> 
     comparator, missing_as_level = spec.comparator_of(field), field.missing_as == "level"
     rare, randomised_response = field.value_frequencies, field.randomised_response
     return FieldPlan(
-        field.name,
-        field.bits,
-        bounds,
-        comparator,
-        rare,
-        missing_as_level,
-        randomised_response,
-        {"given_name": "name", "surname": "family", "date": "birth", "name": "family"}.get(
-            field.kind, "birth" if field.personal else "household"
-        ),
+        field.name, field.bits, bounds, comparator, rare, missing_as_level, randomised_response, field.describes
     )
 
 

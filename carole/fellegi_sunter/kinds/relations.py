@@ -41,8 +41,9 @@ FAMILY = 1.0
 UNKNOWN = 0.15
 """How far strangers' agreement on several fields may lie between what the law has and that of the rarest of them."""
 
-SPREAD_OF_CHANGE, SPREAD_OF_KIN = 1.0, 1.5
-"""Standard deviations of the natural logarithms of the expected numbers of pairs, of one person and of two."""
+SPREAD_OF_CHANGE, SPREAD_OF_KIN, SPREAD_OF_CHANCE = 1.0, 1.5, 0.3
+"""Standard deviations of the natural logarithms of the expected numbers of pairs: of one person, of kin, and of two
+whose values coincide, beside `UNKNOWN`."""
 
 ACCIDENTS = 0.03
 """Share of the pairs of one person that share a record with a sure link, by errors."""
@@ -167,7 +168,7 @@ def relations(
         chance, kin = by_law + UNKNOWN * between, log_kin(shared, fields) + math.log(FAMILY * smaller)
         log_others = float(np.logaddexp(chance, kin))
         of_chance = math.exp(chance - log_others)
-        spread = math.hypot(SPREAD_OF_KIN, of_chance * UNKNOWN * between)
+        spread = (1 - of_chance) * SPREAD_OF_KIN + of_chance * (SPREAD_OF_CHANCE + UNKNOWN * between)
         others[k] = of_chance
         # Number of pairs of one person, and of two, on the grid of theta; the grid is of the logit.
         log_a = np.log(numbers)[:, None] + change

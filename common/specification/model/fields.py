@@ -13,10 +13,12 @@ from gemel.common.parties import Side
 from gemel.common.specification.model.defaults import (
     KINDS,
     LEVELS,
+    PERSONAL,
     STEPS,
     Comparator,
     DateOrder,
     DatePart,
+    Describes,
     Kind,
     KindDefaults,
     LevelTable,
@@ -134,9 +136,11 @@ class FieldSpec(Section):
     value_frequencies: bool = False
     """Whether agreement on a rare value counts for more than on a common one. Where several fields carry the same
     information (a suburb and its postcode), for one of them only."""
-    personal: bool = Field(default_factory=_of_kind("personal"))
-    """Whether it distinguishes the persons of a household, as given name, sex and date of birth do. Pairs that agree on
-    no more of these than strangers are then never taken for records of one person with errors. By kind: dates do."""
+    describes: Describes = Field(default_factory=_of_kind("describes"))
+    """What it says of a person. name: given name, initials. birth: date, year or place of birth, age. trait: kept, but
+    shared by many, as sex or nationality. family: surname, mother's name; shared with kin, may change at marriage.
+    household: address, phone, municipality; shared with the home, changes with a move. The first three are *personal*:
+    pairs that agree on no more of them than strangers are never taken for records of one person with errors."""
     key_domain: Name = Field(default_factory=lambda validated: validated.get("name", ""))
     """Fields of one key domain are signed with the same keys, so that a given name can be compared with a surname.
     Default: the field's name, a domain of its own."""
@@ -171,6 +175,11 @@ class FieldSpec(Section):
         if self.randomised_response and self.tokens == "value":
             return (halfway(self.randomised_response), 1.0)
         return tolerant_bounds(bounds, self.bits, self.randomised_response)
+
+    @property
+    def personal(self) -> bool:
+        """Whether it distinguishes the persons of a household."""
+        return self.describes in PERSONAL
 
     @property
     def defaults(self) -> KindDefaults:

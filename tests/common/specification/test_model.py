@@ -71,7 +71,7 @@ def test_frequencies_and_missing_as_a_level_need_no_new_signatures_and_reach_the
 
 FIELDS = """
 fields:
-  - {name: given_name, kind: name, personal: true}
+  - {name: given_name, kind: name, describes: name}
   - {name: surname, kind: name}
   - {name: born, kind: date, date: {order: ymd}}
 retention: {uploads_days: 1, results_days: 1, maps_days: 1}
@@ -91,8 +91,9 @@ def test_they_reach_the_plan_and_no_signature() -> None:
     assert (plan.dependence, plan.expected_matches, plan.max_kin) == ("auto", 40, 2)
     assert plan.m_prior == (("surname", MPrior(0.8, 50.0)),)
     # A date distinguishes the persons of a household by its kind, a name where the specification has it so.
+    assert [field.describes for field in plan.fields] == ["name", "family", "birth"]
     assert [field.personal for field in plan.fields] == [True, False, True]
-    assert "personal" not in dump_specification(load_specification(text().replace(", personal: true", "")))
+    assert "describes" not in dump_specification(load_specification(text().replace(", describes: name", "")))
 
 
 @pytest.mark.parametrize(

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from gemel.common.parties import Side
 from gemel.common.specification import Specification, load_specification
+from gemel.common.specification.model.column_words import MEANINGS, meaning_of, part_of_date
 from gemel.coordinator.demonstration.people import IDENTIFIER, TRUTH, two_files
 from gemel.coordinator.draft.column_pairs import overlap_of_values, overlap_of_words, overlap_of_years, shares_value
-from gemel.coordinator.draft.shared_columns import MEANINGS, meaning_of, part_of_date
 from gemel.coordinator.draft.specification_draft import draft
 from gemel.coordinator.draft.specification_text import dump_specification
 from gemel.custodian.cleaning.columns import clean
