@@ -1,8 +1,7 @@
 """Link probabilities of the kept pairs under an assignment: who may be linked how often.
 
-An assignment decides which pairs exclude each other. The posterior probabilities follow from it, and so do the pairs
-that are known to be no match because a record of theirs is linked elsewhere. Estimation (`kinds`)
-needs both and no more, whatever the assignment.
+An assignment decides which pairs exclude each other. The posterior probabilities follow from it, and so does which
+pairs meet that could not both be matches. Estimation (`kinds`) needs both and no more, whatever the assignment.
 
 Records of one file that are known to be one person count as one. Otherwise two copies that may have one partner
 together would share its probability, and neither would be linked: copies would annihilate each other. All pairs of
@@ -173,24 +172,23 @@ class LinkPosterior:
         persons, first, member = self.arranged.persons
         return replace(persons, recall=self.recall), first, member
 
-    def _single_sides(self) -> list[tuple[Ints, int, Ints | None]]:
-        """Of each file whose persons have one link at most: each pair's person, the number of records, the copies."""
-        persons = of_persons(self.row_a, self.row_b, self.copies)
-        sides = zip(persons, (self.n_a, self.n_b), self.copies, strict=True)
-        many = ("one_to_many", "many_to_one")
-        return [side for side, free in zip(sides, many, strict=True) if self.assignment not in (free, "none")]
+    def meeting(self, chosen: Flags) -> tuple[Flags, float]:
+        """Of some pairs, those that share a person who has one link at most; and the chance of a random pair to do so.
 
-    def excluded(self, linked: Flags) -> tuple[Flags, float]:
-        """The pairs that some links exclude, whatever their levels, and their share of all pairs that are no link.
-
-        `linked` (bool, shape (n_pairs,)).
+        `chosen` (bool, shape (n_pairs,)). Returns bool, shape (n_pairs,).
         """
-        excluded, free = np.zeros(len(linked), dtype=np.bool_), 1.0
-        for person, n, first in self._single_sides():
-            taken = np.bincount(person[linked], minlength=n) > 0
-            excluded |= taken[person]
-            free *= 1.0 - float((taken if first is None else taken[first]).mean())
-        return excluded & ~linked, 1.0 - free
+        if any(first is not None for first in self.copies):
+            persons, first, member = self.persons()
+            found, at_random = persons.meeting(np.bincount(member[chosen], minlength=len(first)) > 0)
+            return found[member] & chosen, at_random
+        meeting, free = np.zeros(len(chosen), dtype=np.bool_), 1.0
+        many = ("one_to_many", "many_to_one")
+        for row, n, several in zip((self.row_a, self.row_b), (self.n_a, self.n_b), many, strict=True):
+            if self.assignment not in (several, "none"):
+                number = np.bincount(row[chosen], minlength=int(row.max(initial=0)) + 1)
+                meeting |= number[row] > 1
+                free *= 1.0 - float((number > 0).sum()) / n
+        return meeting & chosen, 1.0 - free
 
 
 Persons = tuple[LinkPosterior, I64, I64]

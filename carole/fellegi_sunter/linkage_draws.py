@@ -20,6 +20,7 @@ import numpy as np
 from numba import njit
 
 from gemel.carole.fellegi_sunter.candidate_graph import by_node
+from gemel.carole.fellegi_sunter.kinds.pair_kinds import Vectors
 from gemel.carole.fellegi_sunter.link_posterior import LinkPosterior, group_means
 from gemel.carole.fellegi_sunter.linkage_sampler import choices, sweep
 from gemel.carole.fellegi_sunter.model import PatternCounts, corrected, within_levels
@@ -287,7 +288,7 @@ class ModelDraws:
         fixed = unidentified_fields(self.rules, len(model.fields))
         if fitted.joint is not None and not fitted.joint.is_plain:
             identified = identified_bits(patterns.mask, self.rules, len(model.fields))
-            levels = fitted.joint.shared_levels(patterns.gamma, identified, links) + believed
+            levels = fitted.joint.shared_levels(Vectors(patterns.gamma), identified, links) + believed
             joint = fitted.joint.drawn(levels, partial(dirichlet, valid=valid, rng=rng), fixed, rng)
             return replace(fitted, joint=joint).match_weights(self.patterns.gamma)
         learnt = expected_levels(patterns, self.rules, links, width)

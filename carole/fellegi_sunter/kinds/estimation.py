@@ -29,6 +29,7 @@ from gemel.carole.fellegi_sunter.kinds.pair_kinds import (
     Kinds,
     Shareable,
     ShareFound,
+    Vectors,
     fitted,
     posteriors,
     search,
@@ -61,8 +62,8 @@ LARGEST_CLIQUE = {"none": 1, "pairwise": 2, "decomposable": 4, "auto": 4}
 MIN_GAIN_OF_STRANGERS = 10.0
 """Minimum log Bayes factor of an edge among strangers: there are many pairs and edges, and real ones have hundreds."""
 
-LINKED = 0.9
-"""Link probability above which a record counts as linked, and its other pairs as non-matches."""
+LIKELY = 0.5
+"""Probability of a kind from which a pair counts as of it where pairs are seen to exclude each other."""
 
 MAX_ROUNDS = 12
 """Rounds before giving up, which is reported."""
@@ -102,6 +103,7 @@ class _Steps:
         p_prior: tuple[float, float] = (0.0, 0.0),
     ) -> None:  # fmt: skip
         self.gamma = np.ascontiguousarray(patterns.gamma)
+        self.vectors = Vectors(self.gamma)
         self.plain = dependence == "none"
         self._model, self._settings, self._p, self._p_prior = model, settings, p, p_prior
         self._fields, self._pairs, self._evidence = model.fields, pairs, evidence
@@ -138,7 +140,7 @@ class _Steps:
 
     def law(self, state: _State, before: Distribution, *, choosing: bool) -> Distribution:
         """The law of the pairs of two people whose values coincide by chance at most."""
-        densities = Densities(self.gamma, state.law, state.agreement)
+        densities = Densities(self.vectors, state.law, state.agreement)
         alike = state.relations.by_chance * (1.0 - state.relations.one_person)
         weight = self._count * (alike @ posteriors(state.kinds, densities))
         weight = np.concatenate([np.minimum(weight, np.maximum(self._count - state.matches, 0.0)), self._outside.count])
@@ -164,7 +166,7 @@ class _Steps:
     # Kinds.
 
     def counted(self, law: Distribution, agreement: F64) -> Counted:
-        return Counted(self._count, Densities(self.gamma, law, agreement), self._found(law, agreement))
+        return Counted(self._count, Densities(self.vectors, law, agreement), self._found(law, agreement))
 
     def _found(self, law: Distribution, agreement: F64) -> ShareFound:
         """The share of each kind that blocking finds, by the agreement of the rules' fields."""
@@ -201,24 +203,18 @@ class _Steps:
         )  # fmt: skip
 
     def exclusion(self, state: _State) -> Exclusion:
-        """How many kept pairs of each kind are excluded by sure links of kinds that share more."""
+        """How many kept pairs of each kind share a record with another pair that shares as much."""
         kinds, n = state.kinds, len(state.kinds)
-        if self._pairs is None or state.posterior is None or self.plain:
-            return Exclusion.unknown(n)
-        links, pattern = self._pairs
-        each = posteriors(kinds, Densities(self.gamma, state.law, state.agreement))[:, pattern]
-        of_link = each * state.relations.one_person[:, None]
-        kind_of_link = of_link.argmax(axis=0)
-        sure = state.posterior.probability >= LINKED
         pairs, excluded, at_random = np.zeros(n), np.zeros(n), np.zeros(n)
-        for k, shared in enumerate(kinds.shared):
-            more = [t for t, other in enumerate(kinds.shared) if other != shared and other & shared == shared]
-            if shared == STRANGERS or not more:
-                continue
-            by = sure & np.isin(kind_of_link, more)
-            of_them, at_random[k] = links.excluded(by)
-            weight = np.where(by, 0.0, each[k])
-            pairs[k], excluded[k] = weight.sum(), weight[of_them].sum()
+        if self._pairs is not None and not self.plain:
+            links, pattern = self._pairs
+            each = posteriors(kinds, Densities(self.vectors, state.law, state.agreement))
+            likely = np.where(each.max(axis=0) >= LIKELY, each.argmax(axis=0), STRANGERS)[pattern]
+            for k, shared in enumerate(kinds.shared[1:], 1):
+                more = np.isin(likely, [t for t, other in enumerate(kinds.shared) if other & shared == shared])
+                of_kind = likely == k
+                meeting, at_random[k] = links.meeting(more)
+                pairs[k], excluded[k] = of_kind.sum(), meeting[of_kind].sum()
         return Exclusion(pairs, excluded, at_random)
 
     # Links.
@@ -227,7 +223,7 @@ class _Steps:
         F64, LinkProbabilities | None
     ]:  # fmt: skip
         """Expected matches by pattern, and the link probabilities of the kept pairs."""
-        weight, known = model.match_weights(self.gamma), self._evidence
+        weight, known = model.weights_of(self.vectors), self._evidence
         if self._pairs is not None:
             links, pattern = replace(self._pairs[0], recall=model.recall), self._pairs[1]
             of_pairs = weight[pattern] if known is None else weight[pattern] + known.bits
@@ -245,7 +241,7 @@ class _Steps:
 
     def levels(self, state: _State) -> F64:
         """Expected matches by field and level, of the kinds that share the field and the patterns that identify it."""
-        return self.joint(state, 1.0, 0, converged=False).shared_levels(self.gamma, self._identified, state.matches)
+        return self.joint(state, 1.0, 0, converged=False).shared_levels(self.vectors, self._identified, state.matches)
 
     def agreement(self, levels: F64) -> F64:
         """m of a shared field, with its belief."""

@@ -54,6 +54,9 @@ STRANGERS = 0
 
 TINY = 1e-300
 
+LARGEST_CODE = 1 << 48
+"""Number of a vector above which distinct ones are numbered anew, before another field would overflow it."""
+
 
 @dataclass(frozen=True)
 class Kinds:
@@ -69,41 +72,55 @@ class Kinds:
         return len(self.shared)
 
 
+class Vectors:
+    """Comparison vectors, and the distinct ones over any set of fields, each found once.
+
+    `gamma` (int8, shape (n_patterns, n_fields)).
+    """
+
+    def __init__(self, gamma: I8) -> None:
+        self.gamma = gamma
+        self._distinct: dict[int, tuple[I64, I8]] = {}
+
+    def distinct(self, fields: int) -> tuple[I64, I8]:
+        """Which distinct vector each pattern has over some fields, and these: other fields are missing in them."""
+        if fields not in self._distinct:
+            code = np.zeros(len(self.gamma), dtype=np.int64)
+            for q in members(fields):
+                if code.max(initial=0) > LARGEST_CODE:
+                    code = np.unique(code, return_inverse=True)[1].ravel().astype(np.int64)
+                code = code * (int(self.gamma[:, q].max(initial=0)) + 2) + self.gamma[:, q] + 1
+            _, first, member = np.unique(code, return_index=True, return_inverse=True)
+            full = np.full((len(first), self.gamma.shape[1]), MISSING, dtype=np.int8)
+            columns = list(members(fields))
+            full[:, columns] = self.gamma[first][:, columns]
+            self._distinct[fields] = member.ravel(), full
+        return self._distinct[fields]
+
+
 class Densities:
     """Log densities of comparison vectors by kind, with the law's part computed once for each set of its fields.
 
-    `gamma` (int8, shape (n_patterns, n_fields)); `m` (float64, shape (n_fields, n_levels)): levels of a shared field.
+    `m` (float64, shape (n_fields, n_levels)): levels of a shared field.
     """
 
-    def __init__(self, gamma: I8, law: Distribution, m: F64) -> None:
-        self.gamma, self.law = gamma, law
-        with np.errstate(divide="ignore"):
-            self._log_m = np.hstack([np.log(np.maximum(m, TINY)), np.zeros((len(m), 1))])
+    def __init__(self, vectors: Vectors, law: Distribution, m: F64) -> None:
+        self.vectors, self.law, self.m = vectors, law, m
+        self._log_m = np.hstack([np.log(np.maximum(m, TINY)), np.zeros((len(m), 1))])
         self._parts: dict[tuple[int, int], F64] = {}
-
-    @cached_property
-    def _components(self) -> list[tuple[int, I64, I8]]:
-        """The connected fields of the law, the distinct vectors of these, and which one each pattern has."""
-        found, left = [], (1 << self.gamma.shape[1]) - 1
-        graph = self.law.structure.graph
+        self._components, left = [], (1 << len(m)) - 1
         while left:
-            component = graph.component((left & -left).bit_length() - 1)
-            left &= ~component
-            columns = list(members(component))
-            distinct, member = np.unique(self.gamma[:, columns], axis=0, return_inverse=True)
-            full = np.full((len(distinct), self.gamma.shape[1]), MISSING, dtype=np.int8)
-            full[:, columns] = distinct
-            found.append((component, member.ravel(), full))
-        return found
+            self._components.append(law.structure.graph.component((left & -left).bit_length() - 1))
+            left &= ~self._components[-1]
 
     def log_density(self, shared: int) -> F64:
         """Log density of each pattern among the pairs that share these fields."""
-        total = np.zeros(len(self.gamma))
-        for number, (component, member, distinct) in enumerate(self._components):
-            key = number, shared & component
+        total = np.zeros(len(self.vectors.gamma))
+        for component in self._components:
+            member, distinct = self.vectors.distinct(component)
+            key = component, shared & component
             if key not in self._parts:
-                gamma = distinct.copy()
-                columns = list(members(shared & component))
+                gamma, columns = distinct.copy(), list(members(shared & component))
                 gamma[:, columns] = MISSING
                 self._parts[key] = self.law.log_probability(gamma) + self._log_m[columns, distinct[:, columns]].sum(1)
             total += self._parts[key][member]
@@ -123,8 +140,8 @@ class Counted:
     found: ShareFound
 
     def rows(self, chosen: Flags) -> Counted:
-        part = Densities(self.densities.gamma[chosen], self.densities.law, np.exp(self.densities._log_m[:, :-1]))
-        return Counted(self.count[chosen], part, self.found)
+        part = Vectors(self.densities.vectors.gamma[chosen])
+        return Counted(self.count[chosen], Densities(part, self.densities.law, self.densities.m), self.found)
 
 
 class ShareFound:
@@ -196,7 +213,7 @@ def _sized(density: F64, count: F64, found: F64, sizes: F64, steps: int, toleran
     """EM of the sizes in place; returns the log likelihood of Poisson counts, without their factorials."""
     n_kinds, n = density.shape
     total = 0.0
-    for step in range(steps):
+    for _step in range(steps):
         total = 0.0
         expected = np.zeros(n_kinds)
         for i in range(n):

@@ -7,8 +7,8 @@ M people in both files, about M times the probability that just the fields outsi
 pairs of two people are as many as families give, or as strangers' values coincide. Both numbers are known within a
 factor only, and M is not known: the numbers of pairs of all kinds together say which M they speak for.
 
-*Exclusion.* Where a record has one match at most, pairs of one person never share a record with another person's sure
-link; pairs of two people do as often as any.
+*Exclusion.* Where a record has one match at most, pairs of one person never share a record with another pair that is as
+much alike; pairs of two people do as often as any.
 """
 
 from __future__ import annotations
@@ -46,11 +46,10 @@ SPREAD_OF_CHANGE, SPREAD_OF_KIN, SPREAD_OF_CHANCE = 1.0, 1.5, 0.3
 whose values coincide, beside `UNKNOWN`."""
 
 ACCIDENTS = 0.03
-"""Share of the pairs of one person that share a record with a sure link, by errors."""
+"""Share of the pairs of one person that share a record with another pair as much alike, by errors."""
 
 SPREAD_OF_EXCLUSION = 1.0
-"""Standard deviation of the logit of how often two people's pairs do, beside any pairs': relatives of a linked record
-are in the same part of the file."""
+"""Standard deviation of the logit of how often two people's pairs do, beside any pairs': relatives come together."""
 
 WORTH_OF_EXCLUSION = 100.0
 """Maximum number of pairs that exclusion counts as: those of one household do not fall separately."""
@@ -61,10 +60,10 @@ _NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(7)
 
 @dataclass(frozen=True)
 class Exclusion:
-    """Pairs of each kind by whether they are excluded by sure links of kinds that share more.
+    """Pairs of each kind by whether another pair that shares as much has a record of theirs.
 
-    `pairs`, `excluded`: expected numbers among the kept pairs; `at_random`: share of random pairs that are excluded.
-    All float64, shape (n_kinds,).
+    `pairs`, `excluded`: numbers among the kept pairs; `at_random`: share of random pairs of which that holds. All
+    float64, shape (n_kinds,).
     """
 
     pairs: F64
@@ -174,9 +173,9 @@ def relations(
         log_a = np.log(numbers)[:, None] + change
         deviation_a = (log_n + log_theta - log_a) / SPREAD_OF_CHANGE
         deviation_b = (log_n + log_rest - log_others) / spread
-        # Beyond the mean a change of a few hundred pairs is improbable; fewer may be any number, as zero is possible.
-        log_density = -0.5 * deviation_a**2 - 0.5 * deviation_b**2
-        log_density = log_density - math.log(SPREAD_OF_CHANGE * spread)
+        log_density = _log_t(deviation_a) + _log_t(deviation_b) - math.log(SPREAD_OF_CHANGE * spread)
+        if one_each:
+            log_density = np.where(theta * n <= smaller, log_density, log_density - 50.0)
         log_density = log_density + _log_excluded(theta, exclusion, k)
         of_kind.append(log_density)
         log_posterior += logsumexp(log_density, axis=1)
@@ -193,6 +192,11 @@ def relations(
     by_chance |= (one_person < 0.01) & np.array([_few(shared, fields) for shared in kinds.shared])
     by_chance[0] = True
     return Relations(one_person, doubt, by_chance.astype(np.float64), float(weight @ numbers))
+
+
+def _log_t(deviation: F64) -> F64:
+    """Log density of Student's distribution of four degrees of freedom, but for a constant: beliefs may be far off."""
+    return np.asarray(-2.5 * np.log1p(deviation**2 / 4.0))
 
 
 def _few(shared: int, fields: Sequence[FieldLevels]) -> bool:
