@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from gemel.carole.engine.inputs.candidates import Candidates
+from gemel.carole.engine.pairs.selection import FieldsPresent
 from gemel.carole.engine.pairs.stream import KeptPairs
 from gemel.carole.engine.run.plan import LinkagePlan
 from gemel.carole.engine.run.result import ScoredPairs, ScoredPatterns, match_probabilities
@@ -34,8 +36,9 @@ def estimation(plan: LinkagePlan) -> Estimation:
 
 
 def worth_keeping(
-    fitted: FittedScheme, scored: ScoredPatterns, plan: LinkagePlan, level_counts: F64 | None
-) -> ScoredPatterns:
+    fitted: FittedScheme, scored: ScoredPatterns, plan: LinkagePlan, level_counts: F64 | None,
+    lacking: tuple[FieldsPresent, FieldsPresent],
+) -> ScoredPatterns:  # fmt: skip
     """The vectors with the better of two scores: the pairwise fit's, and that of the kinds of pairs before any link.
 
     Where few records have a match the pairwise fit may have taken neighbours for matches, and then scores a match that
@@ -47,7 +50,9 @@ def worth_keeping(
     n_levels = tuple(len(field.bounds) for field in plan.compared)
     patterns = scheme.patterns(PatternCounts(scored.gamma, scored.mask, scored.count), n_levels)
     counts = scheme.level_counts(level_counts, n_levels)
-    joint = first_joint(fitted.model, patterns, plan.dependence, estimation(plan), rule_fields(plan), counts)
+    rules = rule_fields(plan)
+    usable = rules_usable(lacking, rules)
+    joint = first_joint(fitted.model, patterns, plan.dependence, estimation(plan), rules, counts, usable)
     weight = np.maximum(scored.weight, joint.match_weights(patterns.gamma))
     probability = np.maximum(scored.probability, joint.match_probabilities(patterns.gamma))
     return replace(scored, weight=weight, probability=probability)
@@ -82,7 +87,7 @@ def refine(
     pairs = (links, kept.pattern) if plan.competing else None
     model, joint, posterior = fit_joint(
         model, patterns, plan.dependence, reported, rules, level_counts, outside_blocks, pairs, progress, evidence,
-        None if plan.competing else p, p_prior,
+        None if plan.competing else p, p_prior, rules_usable(found.lacking, rules),
     )  # fmt: skip
     if not joint.converged:
         errors = no_errors(model, "the model had not converged")
@@ -216,6 +221,24 @@ def scored_patterns(fitted: FittedScheme, patterns: PatternCounts) -> ScoredPatt
     return ScoredPatterns(
         gamma, patterns.mask, patterns.count, fitted.match_weights(gamma), fitted.match_probabilities(gamma)
     )
+
+
+def rules_usable(lacking: tuple[FieldsPresent, FieldsPresent], rules: Sequence[RuleFields]) -> dict[int, float]:
+    """By set of rules, as bits, the share of random pairs whose records have the fields of just these."""
+    sides = []
+    for found in lacking:
+        n_fields, usable = found.missing.shape[1], np.zeros(len(found.missing), dtype=np.int64)
+        for r, rule in enumerate(rules):
+            key = [q for q in rule.key if q < n_fields]
+            usable |= np.where(found.missing[:, key].any(axis=1), 0, 1 << r)
+        sets, member = np.unique(usable, return_inverse=True)
+        share = np.bincount(member.ravel(), found.records) / max(int(found.records.sum()), 1)
+        sides.append(list(zip(sets.tolist(), share.tolist(), strict=True)))
+    shares: dict[int, float] = {}
+    for of_a, share_a in sides[0]:
+        for of_b, share_b in sides[1]:
+            shares[of_a & of_b] = shares.get(of_a & of_b, 0.0) + share_a * share_b
+    return shares
 
 
 def rule_fields(plan: LinkagePlan) -> list[RuleFields]:

@@ -8,7 +8,7 @@ law from the pairs that are none.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -100,7 +100,7 @@ class _Steps:
         self, model: Model, patterns: PatternCounts, dependence: str, settings: Estimation,
         rules: Sequence[RuleFields] = (), level_counts: F64 | None = None, outside_blocks: OutsideBlocks | None = None,
         pairs: Kept | None = None, evidence: Evidence | None = None, p: float | None = None,
-        p_prior: tuple[float, float] = (0.0, 0.0),
+        p_prior: tuple[float, float] = (0.0, 0.0), usable: Mapping[int, float] | None = None,
     ) -> None:  # fmt: skip
         self.gamma = np.ascontiguousarray(patterns.gamma)
         self.vectors = Vectors(self.gamma)
@@ -112,6 +112,7 @@ class _Steps:
         self._n_levels = [field.n_levels for field in model.fields]
         self._valid = within_levels(self._n_levels)
         self._rules, self._mask = rules, patterns.mask
+        self._usable = usable or {(1 << len(rules)) - 1: 1.0}
         width = model.m.shape[1]
         self.believed = default_m(model.fields, width)
         self._unidentified = unidentified_fields(rules, len(model.fields))
@@ -172,8 +173,7 @@ class _Steps:
         """The share of each kind that blocking finds, by the agreement of the rules' fields."""
         tops = [0 if field.exception else field.n_levels - 1 for field in self._fields]
         each = np.arange(len(tops))
-        present = np.minimum(self.level_counts.sum(axis=1) / self.n_pairs, 1.0)
-        return ShareFound(self._rules, present[:, None] * np.column_stack([self._u[each, tops], agreement[each, tops]]))
+        return ShareFound(self._rules, np.column_stack([self._u[each, tops], agreement[each, tops]]), self._usable)
 
     def kinds(self, law: Distribution, agreement: F64, start: Sequence[int] = ()) -> Kinds:
         counted, n_persons = self.counted(law, agreement), float(min(self._model.n_a, self._model.n_b))
@@ -318,13 +318,13 @@ def _unions(groups: Sequence[int]) -> set[int]:
 
 def first_joint(
     model: Model, patterns: PatternCounts, dependence: str, settings: Estimation, rules: Sequence[RuleFields] = (),
-    level_counts: F64 | None = None,
+    level_counts: F64 | None = None, usable: Mapping[int, float] | None = None,
 ) -> JointModel:  # fmt: skip
     """The model before any link is known, in which any kind may be one person: pairs that may be linked are kept by it.
 
     `POSSIBLE` of each kind is one person at least, so that those that competitors decide about are among them.
     """
-    step = _Steps(model, patterns, dependence, settings, rules, level_counts)
+    step = _Steps(model, patterns, dependence, settings, rules, level_counts, usable=usable)
     law = step.first_law()
     kinds = step.kinds(law, step.believed)
     known = step.relations(kinds, law, step.believed, Exclusion.unknown(len(kinds)))
@@ -347,6 +347,7 @@ def fit_joint(
     evidence: Evidence | None = None,
     p: float | None = None,
     p_prior: tuple[float, float] = (0.0, 0.0),
+    usable: Mapping[int, float] | None = None,
 ) -> tuple[Model, JointModel, LinkProbabilities | None]:
     """Estimate the model of kinds of pairs.
 
@@ -357,7 +358,8 @@ def fit_joint(
     done. An exception from it ends the work; `evidence`: what else is known: of each of `pairs`, in their order, or
     where there are none of classes that hold all pairs; `p`: where it is held. Under an assignment it is only what the
     model states: link probabilities follow from the number of links; `p_prior`: matches and other pairs that are
-    counted beside those of the files, where p is estimated.
+    counted beside those of the files, where p is estimated; `usable`: by set of rules, as bits, the share of random pairs
+    whose records have the fields of just these; None: all have those of all rules.
 
     Returns m, u and p, field by field, with the warnings of the last round (history and likelihood are those of `fit`);
     the model; and the link probabilities under it, in the order of `pairs`.
@@ -366,7 +368,7 @@ def fit_joint(
     """
     settings = settings or Estimation()
     step = _Steps(
-        model, patterns, dependence, settings, rules, level_counts, outside_blocks, pairs, evidence, p, p_prior
+        model, patterns, dependence, settings, rules, level_counts, outside_blocks, pairs, evidence, p, p_prior, usable
     )
     law, agreement = step.first_law(), step.believed
     kinds = step.kinds(law, agreement)

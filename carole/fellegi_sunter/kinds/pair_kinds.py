@@ -46,6 +46,9 @@ EM_STEPS = 400
 TOLERANCE = 1e-4
 """Relative change of the sizes at which EM ends."""
 
+FOUND_HARDLY = 2e-3
+"""Share found of a kind below which its candidates tell nothing of how many there are."""
+
 WEAK = 1.5
 """Agreement of matches over that of strangers below which sharing a field cannot be told from not sharing it."""
 
@@ -147,8 +150,9 @@ class Counted:
 class ShareFound:
     """The share of a kind's pairs that satisfy some blocking rule.
 
-    `agreement` (float64, shape (n_fields, 2)): probability that both records have a field and agree in it exactly:
-    where its true value is not shared, and where it is.
+    `agreement` (float64, shape (n_fields, 2)): probability that two records that have a field agree in it exactly:
+    where its true value is not shared, and where it is; `usable`: by set of rules, as bits, the share of random pairs
+    whose records have the fields of just these.
 
     By inclusion and exclusion over the rules, of which the first `MAX_RULES` count: a lower bound otherwise, and where
     a key is a prefix of its field.
@@ -156,33 +160,36 @@ class ShareFound:
 
     MAX_RULES = 10
 
-    def __init__(self, rules: Sequence[RuleFields], agreement: F64) -> None:
-        self._rules = tuple(rules)[: self.MAX_RULES]
+    def __init__(self, rules: Sequence[RuleFields], agreement: F64, usable: Mapping[int, float]) -> None:
+        keys = [mask_of(rule.key) for rule in rules[: self.MAX_RULES]]
         self._agreement = agreement
-        self._terms = self._inclusions()
+        self._terms = [(share, _inclusions([key for r, key in enumerate(keys) if some >> r & 1]))
+                       for some, share in usable.items()]  # fmt: skip
         self._known: dict[int, float] = {}
-
-    def _inclusions(self) -> Mapping[int, int]:
-        """By the set of fields that must agree, the sum of the signs of the sets of rules that need these."""
-        terms: dict[int, int] = {}
-        for rule in self._rules:
-            key = mask_of(rule.key)
-            added = {key: 1}
-            for fields, sign in terms.items():
-                added[fields | key] = added.get(fields | key, 0) - sign
-            for fields, sign in added.items():
-                terms[fields] = terms.get(fields, 0) + sign
-        return {fields: sign for fields, sign in terms.items() if sign}
+        self._all = not keys
 
     def __call__(self, shared: int) -> float:
-        if not self._rules:
+        if self._all:
             return 1.0
         if shared not in self._known:
             total = 0.0
-            for fields, sign in self._terms.items():
-                total += sign * float(np.prod([self._agreement[q, shared >> q & 1] for q in members(fields)]))
+            for share, terms in self._terms:
+                for fields, sign in terms.items():
+                    total += share * sign * float(np.prod([self._agreement[q, shared >> q & 1] for q in members(fields)]))
             self._known[shared] = min(max(total, 1e-9), 1.0)
         return self._known[shared]
+
+
+def _inclusions(keys: Sequence[int]) -> Mapping[int, int]:
+    """By the set of fields that must agree, the sum of the signs of the sets of rules that need these."""
+    terms: dict[int, int] = {}
+    for key in keys:
+        added = {key: 1}
+        for fields, sign in terms.items():
+            added[fields | key] = added.get(fields | key, 0) - sign
+        for fields, sign in added.items():
+            terms[fields] = terms.get(fields, 0) + sign
+    return {fields: sign for fields, sign in terms.items() if sign}
 
 
 def posteriors(kinds: Kinds, densities: Densities) -> F64:
@@ -247,29 +254,32 @@ def _sized(density: F64, count: F64, found: F64, sizes: F64, steps: int, toleran
 class Shareable:
     """Which sets of fields can be told apart.
 
-    `fields`: bits of those that a kind may share: without comparisons that follow others, and weak ones; `follow`: the
-    bits of those others, by the fields that must all be shared for it.
+    `fields`: bits of those that a kind may share: without comparisons that follow others, and weak ones; `traits`: those
+    that strangers share as well: no kind has nothing else; `follow`: the bits of others, by the fields that must all be
+    shared for it.
     """
 
     fields: int
+    traits: int = 0
     follow: tuple[tuple[int, int], ...] = ()
 
     @classmethod
     def of(cls, fields: Sequence[FieldLevels], m: F64, u: F64) -> Shareable:
-        strong, follow = 0, []
+        strong, traits, follow = 0, 0, []
         for q, each in enumerate(fields):
             if each.of:
                 follow.append((mask_of(each.of), 1 << q))
             elif m[q, each.n_levels - 1] >= WEAK * u[q, each.n_levels - 1] and each.n_levels > 1:
                 strong |= 1 << q
+                traits |= (each.describes == "trait") << q
             else:
                 follow.append((0, 1 << q))
-        return cls(strong, tuple(follow))
+        return cls(strong, traits if traits != strong else 0, tuple(follow))
 
     def closed(self, shared: int) -> int:
         """The kind with these fields: also what follows from them, but for strangers."""
         found = shared & self.fields
-        if not found:
+        if not found & ~self.traits:
             return STRANGERS
         for needed, bit in self.follow:
             if found | self._weak & needed == found | needed:
@@ -290,7 +300,7 @@ class Shareable:
         if 1 << n <= MAX_CANDIDATES:
             bits = list(members(self.fields))
             every = (sum(1 << bits[i] for i in range(n) if code >> i & 1) for code in range(1, 1 << n))
-            return [self.closed(each) for each in every]
+            return list(dict.fromkeys(self.closed(each) for each in every))
         present, found = list(present), dict[int, None]()
         left_out = [0]
         for group in groups:
@@ -337,7 +347,7 @@ def search(
         over = np.exp(log_strangers - log_mixture)
         best, gain, size = STRANGERS, MIN_GAIN, 0.0
         for shared in shareable.candidates(kinds.shared, groups):
-            if shared in kinds.shared:
+            if shared in kinds.shared or some.found(shared) < FOUND_HARDLY:
                 continue
             if shared not in ratios:
                 ratios[shared] = np.exp(np.clip(some.densities.log_density(shared) - log_strangers, -700, 600))

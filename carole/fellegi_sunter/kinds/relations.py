@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import expit, logsumexp
+from scipy.special import expit, logit, logsumexp
 
 from gemel.carole.fellegi_sunter.kinds.pair_kinds import STRANGERS, Kinds, ShareFound
 from gemel.carole.fellegi_sunter.settings import FieldLevels
@@ -35,18 +35,25 @@ TOGETHER = 0.5
 KIN = {"name": 0.01, "birth": 0.01, "trait": 0.5}
 """Probability that two of a family share such a field, further than by chance: namesakes, twins."""
 
+FURTHER = 0.3
+"""Probability that a further field of a name or of birth is shared by those who share one."""
+
 FAMILY = 1.0
 """Pairs of a record with one of another person of the same family or household, to a record of the smaller file."""
 
 UNKNOWN = 0.15
 """How far strangers' agreement on several fields may lie between what the law has and that of the rarest of them."""
 
-SPREAD_OF_CHANGE, SPREAD_OF_KIN, SPREAD_OF_CHANCE = 1.0, 1.5, 0.3
-"""Standard deviations of the natural logarithms of the expected numbers of pairs: of one person, of kin, and of two
-whose values coincide, beside `UNKNOWN`."""
+SPREAD_OF_CHANGE, SPREAD_OF_NONE, SPREAD_OF_KIN, SPREAD_OF_CHANCE = 1.0, 0.3, 1.5, 0.3
+"""Standard deviations of the natural logarithms of the expected numbers of pairs: of one person with some change and
+with none, of kin, and of two whose values coincide, beside `UNKNOWN`."""
 
-ACCIDENTS = 0.03
-"""Share of the pairs of one person that share a record with another pair as much alike, by errors."""
+FAR_OFF, WIDER = 0.02, 3.0
+"""Share of cases in which such a belief is far off, and how much wider it is then."""
+
+ACCIDENTS, SPREAD_OF_ACCIDENTS = 0.04, 1.2
+"""Share of the pairs of one person that share a record with another pair as much alike, by copies of a record that
+nobody knew of and by errors; and the standard deviation of its logit."""
 
 SPREAD_OF_EXCLUSION = 1.0
 """Standard deviation of the logit of how often two people's pairs do, beside any pairs': relatives come together."""
@@ -123,8 +130,8 @@ def log_kin(shared: int, fields: Sequence[FieldLevels]) -> float:
         n = sum(1 for q, each in enumerate(fields) if shared >> q & 1 and each.describes == describes and not each.of)
         every = sum(1 for each in fields if each.describes == describes and not each.of)
         if n:
-            # A part of a date of birth is shared far more often than the whole.
-            total += math.log(KIN[describes]) * (1.0 if n == every else 0.5)
+            # A part of a date of birth is shared far more often than the whole, and a second name as well as the first.
+            total += math.log(KIN[describes]) * (1.0 if n == every else 0.5) + math.log(FURTHER) * (n - 1)
     return total
 
 
@@ -147,7 +154,7 @@ def relations(
     smaller, n_pairs = min(n_records), float(n_records[0]) * n_records[1]
     full = max(kinds.shared, key=lambda shared: shared.bit_count())
     most = smaller if one_each else 4.0 * max(n_records)
-    numbers = np.geomspace(1.0, max(most, 2.0), 49)
+    numbers = np.geomspace(0.1, max(most, 2.0), 61)
     theta = expit(_LOGIT)
     log_theta, log_rest = -np.logaddexp(0.0, -_LOGIT), -np.logaddexp(0.0, _LOGIT)
     log_posterior = np.zeros(len(numbers))
@@ -171,9 +178,10 @@ def relations(
         others[k] = of_chance
         # Number of pairs of one person, and of two, on the grid of theta; the grid is of the logit.
         log_a = np.log(numbers)[:, None] + change
-        deviation_a = (log_n + log_theta - log_a) / SPREAD_OF_CHANGE
+        spread_of_change = SPREAD_OF_CHANGE if shared != full else SPREAD_OF_NONE
+        deviation_a = (log_n + log_theta - log_a) / spread_of_change
         deviation_b = (log_n + log_rest - log_others) / spread
-        log_density = _log_t(deviation_a) + _log_t(deviation_b) - math.log(SPREAD_OF_CHANGE * spread)
+        log_density = _log_belief(deviation_a) + _log_belief(deviation_b) - math.log(spread_of_change * spread)
         if one_each:
             log_density = np.where(theta * n <= smaller, log_density, log_density - 50.0)
         log_density = log_density + _log_excluded(theta, exclusion, k)
@@ -194,9 +202,10 @@ def relations(
     return Relations(one_person, doubt, by_chance.astype(np.float64), float(weight @ numbers))
 
 
-def _log_t(deviation: F64) -> F64:
-    """Log density of Student's distribution of four degrees of freedom, but for a constant: beliefs may be far off."""
-    return np.asarray(-2.5 * np.log1p(deviation**2 / 4.0))
+def _log_belief(deviation: F64) -> F64:
+    """Log density of a belief that is normal, and of one in `FAR_OFF` worlds far wider, but for a constant."""
+    near, far = -0.5 * deviation**2, -0.5 * (deviation / WIDER) ** 2
+    return np.asarray(np.logaddexp(near + math.log1p(-FAR_OFF), far + math.log(FAR_OFF / WIDER)))
 
 
 def _few(shared: int, fields: Sequence[FieldLevels]) -> bool:
@@ -211,8 +220,9 @@ def _log_excluded(theta: F64, exclusion: Exclusion, k: int) -> F64:
         return np.zeros(len(theta))
     worth = min(1.0, WORTH_OF_EXCLUSION / n)
     n, excluded = n * worth, min(excluded, n) * worth
-    centre = math.log(at_random / max(1 - at_random, 1e-6))
-    of_two = expit(centre + SPREAD_OF_EXCLUSION * _NODES)[:, None]
-    share = np.clip(theta * ACCIDENTS + (1 - theta) * of_two, 1e-9, 1 - 1e-9)
+    of_one = expit(logit(ACCIDENTS) + SPREAD_OF_ACCIDENTS * _NODES)[:, None, None]
+    of_two = expit(logit(min(at_random, 1 - 1e-6)) + SPREAD_OF_EXCLUSION * _NODES)[None, :, None]
+    share = np.clip(theta * of_one + (1 - theta) * of_two, 1e-9, 1 - 1e-9)
     log_likelihood = excluded * np.log(share) + (n - excluded) * np.log1p(-share)
-    return np.asarray(logsumexp(log_likelihood, axis=0, b=(_WEIGHTS / _WEIGHTS.sum())[:, None]))
+    weight = np.outer(_WEIGHTS, _WEIGHTS) / _WEIGHTS.sum() ** 2
+    return np.asarray(logsumexp(log_likelihood, axis=(0, 1), b=weight[:, :, None]))
