@@ -11,10 +11,11 @@ import polars as pl
 
 from gemel.common.parties import Side
 from gemel.common.specification import Columns, DateFormat, FieldSpec
-from gemel.common.specification.model.column_words import described_by, meaning_of
+from gemel.common.specification.model.column_words import bare, described_by, meaning_of
 from gemel.common.specification.model.defaults import IN_BLOCKS, KINDS, LEVELS, Assignment, DateOrder, Kind, Mode
 from gemel.common.specification.model.leakage import tolerant_bounds
 from gemel.coordinator.draft.column_pairs import Pair, overlap_of_values, overlap_of_words, pair_columns, shares_value
+from gemel.coordinator.draft.repeated_columns import repeated_columns
 from gemel.coordinator.draft.shared_columns import (
     LONG,
     NEARLY_EMPTY,
@@ -50,6 +51,8 @@ class ProposedFields:
     fields: list[FieldSpec] = field(default_factory=list)
     comments: list[str] = field(default_factory=list)
     """One per field."""
+    pairs: list[Pair] = field(default_factory=list, repr=False)
+    """The columns of each field."""
     left_out: list[str] = field(default_factory=list)
     """Columns that are no fields, and why."""
 
@@ -70,14 +73,20 @@ def propose_fields(
     """
     drafted = ProposedFields(bits, randomised_response, separate)
     pairs = pair_columns(alice, bob)
-    has_birth = any(pair.by != "parts" and meaning_of(pair.alice[0]) == "birth_date" for pair in pairs)
+    has_birth = any(pair.meaning == "" and meaning_of(pair.alice[0]) == "birth_date" for pair in pairs)
     for pair in pairs:
         if identifiers[Side.ALICE] in pair.alice or identifiers[Side.BOB] in pair.bob:
             drafted.left_out.append(f"{pair.labels[0]}: an identifier of a custodian's own{_if_shared(pair)}.")
         elif pair.meaning == "birth" and has_birth:
-            drafted.left_out.append(f"{pair.labels[0]}: the parts of a date that is compared.")
+            drafted.left_out.append(f"{pair.labels[0]}: of a date that is compared.")
         else:
             _consider(drafted, pair)
+    for position, reason in sorted(repeated_columns(drafted.pairs).items(), reverse=True):
+        drafted.left_out.append(
+            f"{drafted.pairs[position].labels[0]}: {reason}; compared as well it would count twice."
+        )
+        for kept in (drafted.fields, drafted.comments, drafted.pairs):
+            del kept[position]
     paired = {Side.ALICE: {c for pair in pairs for c in pair.alice}, Side.BOB: {c for pair in pairs for c in pair.bob}}
     for side, columns in ((Side.ALICE, alice), (Side.BOB, bob)):
         alone = [column for column in columns if column not in paired[side] and column != identifiers[side]]
@@ -105,7 +114,7 @@ def _consider(drafted: ProposedFields, pair: Pair) -> None:
         return
     alice, bob = shape_of(ours), shape_of(theirs)
     hint = next(filter(None, (hint_of(columns[0]) for columns in (pair.alice, pair.bob) if len(columns) == 1)), "")
-    kind, reason = kind_of(hint, alice, bob)
+    kind, reason = kind_of(hint, alice, bob) if pair.by != "part" else ("number", "it is a part of a date")
     why_not = _useless(pair, hint, alice, bob)
     if not why_not and kind != "date" and not _shared(kind, ours, theirs):
         why_not = "no value of it occurs in both files"
@@ -136,6 +145,7 @@ def _consider(drafted: ProposedFields, pair: Pair) -> None:
             **_signature(kind, drafted),
         )
     )
+    drafted.pairs.append(pair)
     drafted.comments.append(f"{kind.capitalize()}: {reason}. {_filled(alice, bob)}{doubt}{_pairing(pair)}")
 
 
@@ -174,7 +184,7 @@ def _columns(pair: Pair, name: str, order: DateOrder | None) -> dict[str, Any]:
 def _pairing(pair: Pair) -> str:
     """What the comment adds where columns of different names, or several columns, are taken for the same."""
     ours, theirs = pair.labels
-    if pair.by == "meaning":
+    if pair.by in ("meaning", "part") and bare(ours) != bare(theirs):
         return f" {ours} and {theirs} seem to mean the same: check."
     if pair.by == "content":
         return f" {ours} and {theirs} hold much the same, by {pair.overlap:.0%} of their distributions: check."
