@@ -12,7 +12,8 @@ import polars as pl
 from gemel.common.parties import Side
 from gemel.common.specification import Columns, DateFormat, FieldSpec
 from gemel.common.specification.model.column_words import bare, described_by, meaning_of
-from gemel.common.specification.model.defaults import IN_BLOCKS, KINDS, LEVELS, Assignment, DateOrder, Kind, Mode
+from gemel.common.specification.model.defaults import IN_BLOCKS, KINDS, LEVELS, Assignment, Kind, Mode
+from gemel.common.specification.model.fields import DateOrders
 from gemel.common.specification.model.leakage import tolerant_bounds
 from gemel.coordinator.draft.column_pairs import Pair, overlap_of_values, overlap_of_words, pair_columns, shares_value
 from gemel.coordinator.draft.repeated_columns import repeated_columns
@@ -25,6 +26,7 @@ from gemel.coordinator.draft.shared_columns import (
     hint_of,
     is_own_number,
     kind_of,
+    latest_year,
     shape_of,
 )
 from gemel.custodian.cleaning.own_copies import OwnCopies
@@ -120,17 +122,7 @@ def _consider(drafted: ProposedFields, pair: Pair) -> None:
         why_not = "no value of it occurs in both files"
     if not why_not and len(drafted.fields) == MAX_FIELDS:
         why_not = f"{MAX_FIELDS} fields are enough"
-    order, doubt = None, ""
-    if not why_not and kind == "date":
-        orders = date_orders(alice, bob)
-        if not orders:
-            why_not = (
-                "the two files write dates in different orders, and a field has one; write them year first"
-                " (YYYY-MM-DD) in one of the files"
-            )
-        elif len(orders) > 1 and "ymd" not in orders:
-            doubt = f" CHECK THE ORDER: every value can be read as {' and as '.join(orders)}."
-        order = orders[0] if orders else None
+    date, doubt = _date(ours, theirs, alice, bob) if kind == "date" else (None, "")
     if why_not:
         drafted.left_out.append(f"{pair.labels[0]}: {why_not}.")
         return
@@ -139,14 +131,34 @@ def _consider(drafted: ProposedFields, pair: Pair) -> None:
         FieldSpec(
             name=name,
             kind=kind,
-            date=DateFormat(order=order) if order is not None else None,
-            **_columns(pair, name, order),
+            date=date,
+            **_columns(pair, name, date),
             **_describes(pair, kind),
             **_signature(kind, drafted),
         )
     )
     drafted.pairs.append(pair)
     drafted.comments.append(f"{kind.capitalize()}: {reason}. {_filled(alice, bob)}{doubt}{_pairing(pair)}")
+
+
+def _date(ours: pl.Series, theirs: pl.Series, alice: Shape, bob: Shape) -> tuple[DateFormat, str]:
+    """How the dates of both files are read, and what is to be checked of it."""
+    orders = date_orders(alice, bob)
+    doubts = []
+    for k, side in enumerate(Side):
+        possible = list(dict.fromkeys(each[k] for each in orders))
+        if len(possible) > 1 and "ymd" not in possible:
+            doubts.append((side, f"every value can be read as {' and as '.join(possible)}"))
+    doubt = "".join(f" CHECK THE ORDER of {side}'s file: {what}." for side, what in doubts)
+    if len(doubts) == len(Side) and doubts[0][1] == doubts[1][1]:
+        doubt = f" CHECK THE ORDER: {doubts[0][1]}."
+    first, second = orders[0]
+    year, sure = latest_year(ours, theirs, orders[0])
+    if year is not None:
+        doubt += (
+            f" Years of two digits are no later than {year}, and later dates are not read{'' if sure else ': CHECK'}."
+        )
+    return DateFormat(order=first if first == second else DateOrders(alice=first, bob=second), latest_year=year), doubt
 
 
 def _describes(pair: Pair, kind: Kind) -> dict[str, Any]:
@@ -169,11 +181,12 @@ def _named_after(pair: Pair) -> str:
     return "date_of_birth" if pair.meaning == "birth" else f"{pair.meaning}_date".lstrip("_")
 
 
-def _columns(pair: Pair, name: str, order: DateOrder | None) -> dict[str, Any]:
+def _columns(pair: Pair, name: str, date: DateFormat | None) -> dict[str, Any]:
     """Where the field's values are, as far as its name does not state it; parts of a date in the date's order."""
     found: list[str | tuple[str, ...]] = []
-    for columns in (pair.alice, pair.bob):
-        if order is not None and len(columns) == len(order):
+    for side, columns in zip(Side, (pair.alice, pair.bob), strict=True):
+        order = date.order_of(side) if date is not None else ""
+        if len(columns) == len(order):
             columns = tuple(columns["ymd".index(part)] for part in order)
         found.append(columns[0] if len(columns) == 1 else columns)
     if found[0] != found[1]:
