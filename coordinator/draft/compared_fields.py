@@ -12,10 +12,11 @@ import polars as pl
 from gemel.common.parties import Side
 from gemel.common.specification import Columns, DateFormat, FieldSpec
 from gemel.common.specification.model.column_words import bare, described_by, meaning_of
-from gemel.common.specification.model.defaults import IN_BLOCKS, KINDS, LEVELS, Assignment, Kind, Mode
+from gemel.common.specification.model.defaults import IN_BLOCKS, KINDS, LEVELS, Assignment, Describes, Kind, Mode
 from gemel.common.specification.model.fields import DateOrders
 from gemel.common.specification.model.leakage import tolerant_bounds
 from gemel.coordinator.draft.column_pairs import Pair, overlap_of_values, overlap_of_words, pair_columns, shares_value
+from gemel.coordinator.draft.placeholders import placeholders
 from gemel.coordinator.draft.repeated_columns import repeated_columns
 from gemel.coordinator.draft.shared_columns import (
     LONG,
@@ -126,19 +127,22 @@ def _consider(drafted: ProposedFields, pair: Pair) -> None:
     if why_not:
         drafted.left_out.append(f"{pair.labels[0]}: {why_not}.")
         return
+    described = _describes(pair, kind)
+    missing, frequent = _missing({Side.ALICE: ours, Side.BOB: theirs}, kind, described, date)
     name = field_name(_named_after(pair), [known.name for known in drafted.fields])
     drafted.fields.append(
         FieldSpec(
             name=name,
             kind=kind,
+            missing=missing,
             date=date,
             **_columns(pair, name, date),
-            **_describes(pair, kind),
+            describes=described,
             **_signature(kind, drafted),
         )
     )
     drafted.pairs.append(pair)
-    drafted.comments.append(f"{kind.capitalize()}: {reason}. {_filled(alice, bob)}{doubt}{_pairing(pair)}")
+    drafted.comments.append(f"{kind.capitalize()}: {reason}. {_filled(alice, bob)}{doubt}{frequent}{_pairing(pair)}")
 
 
 def _date(ours: pl.Series, theirs: pl.Series, alice: Shape, bob: Shape) -> tuple[DateFormat, str]:
@@ -161,11 +165,31 @@ def _date(ours: pl.Series, theirs: pl.Series, alice: Shape, bob: Shape) -> tuple
     return DateFormat(order=first if first == second else DateOrders(alice=first, bob=second), latest_year=year), doubt
 
 
-def _describes(pair: Pair, kind: Kind) -> dict[str, Any]:
-    """What the field describes by its columns' names, as far as its kind does not state it."""
-    named = next(filter(None, map(described_by, (*pair.alice, *pair.bob))), None)
-    described = "birth" if pair.meaning == "birth" else named
-    return {} if described in (None, KINDS[kind].describes) else {"describes": described}
+def _describes(pair: Pair, kind: Kind) -> Describes:
+    """What the field describes by its columns' names, and otherwise by its kind."""
+    if pair.meaning == "birth":
+        return "birth"
+    return next(filter(None, map(described_by, (*pair.alice, *pair.bob))), KINDS[kind].describes)
+
+
+def _missing(
+    texts: Mapping[Side, pl.Series], kind: Kind, describes: Describes, date: DateFormat | None
+) -> tuple[tuple[str, ...], str]:
+    """Values proposed as missing, and what is said of frequent ones."""
+    values: list[str] = []
+    said = ""
+    for side, text in texts.items():
+        order = None if date is None else date.model_copy(update={"order": date.order_of(side)})
+        found = placeholders(text, kind, describes, order)
+        values += found.values
+        if found.values:
+            said += f" Placeholders in {found.share:.1%} of {side}'s rows are taken as missing: CHECK."
+        if found.other:
+            said += (
+                f" One value is in {found.other:.1%} of {side}'s rows: if it stands for one that is not known, list it"
+                " in `missing`."
+            )
+    return tuple(dict.fromkeys(values)), said
 
 
 def _shared(kind: Kind, ours: pl.Series, theirs: pl.Series) -> bool:
