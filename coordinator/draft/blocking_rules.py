@@ -34,11 +34,11 @@ PAIRS_PER_ROW = 10
 MAX_RULES = 6
 MAX_KEYS = 8
 """A rule has no more keys."""
-ENOUGH = 0.985
+ENOUGH = 0.99
 """Share of the imagined matches that the rules are to find."""
 LITTLE = 0.002
 """Share of the imagined matches for which a further rule is not worth its keys."""
-PER_RULE = 1.0
+PER_RULE = 5.0
 """What a rule costs besides its pairs, in pairs per row: its keys are made and sent for every row."""
 TRIED = 40
 """Rules of each number of keys that are made narrower."""
@@ -68,7 +68,7 @@ def propose_rules(
     imagined = ImaginedMatches(fields, alice, bob)
     rows = max(imagined.sizes)
     limit = pairs_per_row * rows
-    options, others = _options(fields, imagined, pairs_per_row, block_keyed)
+    options, bare, others = _options(fields, imagined, pairs_per_row, block_keyed)
     chosen: list[tuple[_Option, Proposal]] = []
 
     def take(possible: list[_Option], least: float, most: int) -> bool:
@@ -91,13 +91,14 @@ def propose_rules(
     while len(chosen) < MAX_RULES and _union(chosen, imagined.count).mean() < ENOUGH:
         if not take(left, LITTLE, 2 * limit):
             break
-    for met in _demands(fields):
-        if chosen and not met([option for option, _ in chosen]):
-            take([o for o in options if met([*(chosen_option for chosen_option, _ in chosen), o])], 0.0, 4 * limit)
+    unmet = [met for met in _demands(fields) if not met([option for option, _ in chosen])]
+    for met in unmet if chosen else ():
+        take([o for o in (*options, *bare) if met([*(each for each, _ in chosen), o])], 0.0, 4 * limit)
+    asked = [met for met in _demands(fields) if met([option for option, _ in chosen])]
     for each in reversed(list(chosen)):
         rest = [other for other in chosen if other is not each]
         lost = _union(chosen, imagined.count).mean() - _union(rest, imagined.count).mean()
-        if lost < LITTLE / 2 and all(met([option for option, _ in rest]) for met in _demands(fields)):
+        if lost < LITTLE / 2 and all(met([option for option, _ in rest]) for met in asked):
             chosen = rest
     if not chosen:
         counted = [Proposal(_rule(option.keys), count_pairs(_rule(option.keys), alice, bob)) for option in others]
@@ -126,8 +127,8 @@ class _Option:
 
 def _options(
     fields: Sequence[FieldSpec], imagined: ImaginedMatches, pairs_per_row: int, block_keyed: bool
-) -> tuple[list[_Option], list[_Option]]:
-    """The rules that compare few enough pairs, and the narrowest of the others, the narrowest first."""
+) -> tuple[list[_Option], list[_Option], list[_Option]]:
+    """The rules that compare few enough pairs, such of whole values that do not hide names, and the narrowest others."""
     kinds = {field.name: field for field in fields}
     rows, everything = max(imagined.sizes), float(np.prod(imagined.sizes))
     limit = pairs_per_row * rows
@@ -148,10 +149,12 @@ def _options(
     atoms = [atom for atom in atoms if atom.found.any()]
     level, seen = atoms, {atom.implied for atom in atoms}
     good: list[_Option] = []
+    bare: list[_Option] = []
     closed: list[frozenset[BlockingKey]] = []
     bad: list[_Option] = []
     for _ in range(MAX_KEYS):
         good += [option for option in level if few(option) and hidden(option)]
+        bare += [o for o in level if few(o) and not hidden(o) and not any(key.prefix for key in o.keys)]
         closed += [option.implied for option in level if few(option, NARROWED) and hidden(option)]
         wide = [option for option in level if option.pairs and not (few(option, NARROWED) and hidden(option))]
         wide = sorted(wide, key=loss)[:TRIED]
@@ -167,7 +170,7 @@ def _options(
                 if not (option.found & atom.found).any() or any(known <= implied for known in closed):
                     continue
                 level.append(_joined(imagined, option, atom))
-    return good, sorted(bad, key=lambda option: option.pairs)[:TRIED]
+    return good, bare, sorted(bad, key=lambda option: option.pairs)[:TRIED]
 
 
 def _option(imagined: ImaginedMatches, keys: Sequence[BlockingKey], every: Sequence[BlockingKey]) -> _Option:

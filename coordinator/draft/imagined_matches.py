@@ -40,7 +40,7 @@ TOGETHER: Sequence[tuple[float, frozenset[Describes]]] = (
 )
 """How often all fields that describe one of these change together: a move, a marriage, names written otherwise."""
 MISTYPED: Mapping[Kind, float] = MappingProxyType(
-    {"name": 0.06, "text": 0.1, "date": 0.04, "code": 0.04, "number": 0.02, "category": 0.0}
+    {"name": 0.15, "text": 0.25, "date": 0.1, "code": 0.1, "number": 0.05, "category": 0.0}
 )
 """How often a value is mistyped, at a place of which each is as likely; a few records have most such errors."""
 _PARTS: Mapping[DatePart, tuple[int, int]] = MappingProxyType({"year": (0, 4), "month": (4, 2), "day": (6, 2)})
@@ -54,11 +54,11 @@ def describes_of(field: FieldSpec) -> Describes:
     meaning = next(filter(None, map(meaning_of, columns)), "")
     if field.kind == "date" or meaning.startswith("birth"):
         return "birth"
-    if meaning in ("surname", "maiden_name", "full_name"):
+    words = {word for column in columns for word in column.casefold().split("_")}
+    if meaning in ("surname", "maiden_name", "full_name") or "marital" in words:
         return "family"
     if field.kind == "name":
         return "name"
-    words = {word for column in columns for word in column.casefold().split("_")}
     household = meaning in _OF_HOUSEHOLD or words & _WORDS_OF_HOUSEHOLD or field.kind == "text"
     return "household" if household or any(hint_of(c) == "code" for c in columns) else "trait"
 
