@@ -203,7 +203,8 @@ def _sized(
     n_a, values = imagined.sampled[0], int(codes.max(initial=0)) + 1
     counts = [np.bincount(side[side >= 0], minlength=values) for side in (codes[:n_a], codes[n_a:])]
     own = [
-        float((each * (each - 1)).sum()) * size / n**2
+        # Without the largest block, which one person's copies or a placeholder may be.
+        float(((each * (each - 1)).sum() - each.max() * (each.max() - 1)) * size / n**2)
         for each, size, n in zip(counts, imagined.sizes, imagined.sampled, strict=True)
     ]
     return _Option(keys, implied, codes, found, float(counts[0] @ counts[1]) / imagined.share, max(own))

@@ -40,7 +40,7 @@ TOGETHER: Sequence[tuple[float, frozenset[Describes]]] = (
 )
 """How often all fields that describe one of these change together: a move, a marriage, names written otherwise."""
 MISTYPED: Mapping[Kind, float] = MappingProxyType(
-    {"name": 0.15, "text": 0.25, "date": 0.1, "code": 0.1, "number": 0.05, "category": 0.0}
+    {"name": 0.15, "text": 0.25, "date": 0.1, "code": 0.1, "number": 0.05, "category": 0.05}
 )
 """How often a value is mistyped, at a place of which each is as likely; a few records have most such errors."""
 _PARTS: Mapping[DatePart, tuple[int, int]] = MappingProxyType({"year": (0, 4), "month": (4, 2), "day": (6, 2)})
