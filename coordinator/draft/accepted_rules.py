@@ -171,11 +171,10 @@ class _Search:
         return chosen
 
     def _withheld(self, rule: BlockingRule, given: Sequence[Finding], all_rules: Sequence[BlockingRule]) -> str:
-        others = [other for other in all_rules if other.name != rule.name]
-        lost = self._imagined.lost(all_rules, others)
+        lost = self._imagined.lost(all_rules, [other for other in all_rules if other.name != rule.name])
         worth = ", ".join(
-            f"{finding.field} ({self._imagined.bits_of(finding.field):.1f} bits; {finding.above_chance:.1%} read before)"
-            for finding in given
+            f"{found.field} ({self._imagined.bits_of(found.field):.1f} bits; {found.above_chance:.1%} read before)"
+            for found in given
         )
         return (
             f"{rule.name} withholds {worth}: it counts for no pair that this rule alone has, {lost:.2%} of imagined"

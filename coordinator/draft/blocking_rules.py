@@ -1,11 +1,11 @@
-"""Blocking rules for a drafted specification, chosen by what they find of imagined matches, and by the pairs they compare.
+"""Blocking rules for a drafted specification, chosen by the imagined matches they find and the pairs they compare.
 
 A rule is some keys of different fields: a value as a whole, the beginning of a name or a text, the year or the day of a
-date. Rules are made wider to narrower: one that compares too many pairs is joined with a further key, of each size those
-that lose least for the pairs they save. Of all that compare few enough, the one with the most imagined matches
-(`imagined_matches`) that are found by none yet, for its pairs, is taken, and so on until nearly all are found. As what
-changes together is imagined together, no rule that shares the household with the others is worth much beside them: the
-rules stand a move, and a marriage.
+date. What compares too many pairs is joined with a further key: of each number of keys, what loses least for the pairs
+it saves. Of all that compare few enough, the rule is taken that finds most of the imagined matches (`imagined_matches`)
+that none finds yet, for its pairs; and so on until nearly all are found. What changes together is imagined together, so
+that a second rule with fields of the household is worth little beside a first, and one without them much: the rules
+stand a move, and a marriage.
 
 Two rules on disjoint fields are always among them where there are any, since the matches that one finds are a sample
 for the other; and one without what the household shares, one without the family's names.
@@ -30,7 +30,8 @@ from gemel.common.specification import BlockingKey, BlockingRule, FieldSpec
 from gemel.coordinator.draft.imagined_matches import ImaginedMatches, describes_of, taken
 
 PAIRS_PER_ROW = 10
-"""A rule may compare so many pairs per row of the larger file, and all together twice as many."""
+"""A rule may compare so many pairs per row of the larger file, and all together twice as many, beside what is demanded
+of them."""
 MAX_RULES = 6
 MAX_KEYS = 8
 """A rule has no more keys."""
@@ -91,13 +92,13 @@ def propose_rules(
     while len(chosen) < MAX_RULES and _union(chosen, imagined.count).mean() < ENOUGH:
         if not take(left, LITTLE, 2 * limit):
             break
-    unmet = [met for met in _demands(fields) if not met([option for option, _ in chosen])]
-    for met in unmet if chosen else ():
-        take([o for o in (*options, *bare) if met([*(each for each, _ in chosen), o])], 0.0, 4 * limit)
+    for met in _demands(fields):
+        if chosen and not met([option for option, _ in chosen]):
+            take([o for o in (*options, *bare) if met([*(each for each, _ in chosen), o])], 0.0, 3 * limit)
     asked = [met for met in _demands(fields) if met([option for option, _ in chosen])]
     for each in reversed(list(chosen)):
         rest = [other for other in chosen if other is not each]
-        lost = _union(chosen, imagined.count).mean() - _union(rest, imagined.count).mean()
+        lost = (each[0].found & ~_union(rest, imagined.count)).mean()
         if lost < LITTLE / 2 and all(met([option for option, _ in rest]) for met in asked):
             chosen = rest
     if not chosen:
@@ -128,7 +129,7 @@ class _Option:
 def _options(
     fields: Sequence[FieldSpec], imagined: ImaginedMatches, pairs_per_row: int, block_keyed: bool
 ) -> tuple[list[_Option], list[_Option], list[_Option]]:
-    """The rules that compare few enough pairs, such of whole values that do not hide names, and the narrowest others."""
+    """The rules that compare few enough pairs, those among them that do not hide names, and the narrowest others."""
     kinds = {field.name: field for field in fields}
     rows, everything = max(imagined.sizes), float(np.prod(imagined.sizes))
     limit = pairs_per_row * rows
@@ -245,7 +246,10 @@ def _demands(fields: Sequence[FieldSpec]) -> list[Callable[[Sequence[_Option]], 
 
 def _union(chosen: Sequence[tuple[_Option, Proposal]], count: int) -> NDArray[np.bool_]:
     """The imagined matches that some rule finds."""
-    return np.any([np.zeros(count, dtype=np.bool_), *(option.found for option, _ in chosen)], axis=0)
+    found = np.zeros(count, dtype=np.bool_)
+    for option, _ in chosen:
+        found |= option.found
+    return found
 
 
 def is_within_any(proposal: Proposal, others: Sequence[Proposal]) -> bool:

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from gemel.common.parties import Side
 from gemel.common.specification import BlockingKey, BlockingRule, FieldSpec
 from gemel.common.specification.model.defaults import DatePart, Kind
-from gemel.coordinator.draft.shared_columns import hint_of, meaning_of
+from gemel.coordinator.draft.shared_columns import bare, hint_of, meaning_of
 
 ROWS = 4_000
 """Records of each file in which pairs are counted, and persons imagined, half as many from each."""
@@ -52,7 +52,7 @@ def describes_of(field: FieldSpec) -> Describes:
     """What of a person a field describes."""
     columns = [column for side in Side for column in field.columns_of(side)]
     meaning = next(filter(None, map(meaning_of, columns)), "")
-    if field.kind == "date" or meaning.startswith("birth"):
+    if field.kind == "date" or meaning.startswith("birth") or any(bare(c).startswith("birth") for c in columns):
         return "birth"
     words = {word for column in columns for word in column.casefold().split("_")}
     if meaning in ("surname", "maiden_name", "full_name") or "marital" in words:
@@ -132,7 +132,8 @@ class ImaginedMatches:
         same = ~self._changed[key.field] | (codes[self._donor] == own)
         start, end = self._read(key)
         right = (self._mistyped[key.field] < start) | (self._mistyped[key.field] >= end)
-        return same & right & (own >= 0) & (codes[self._lacks] >= 0)
+        agree: NDArray[np.bool_] = same & right & (own >= 0) & (codes[self._lacks] >= 0)
+        return agree
 
     def _read(self, key: BlockingKey) -> tuple[float, NDArray[np.float64] | float]:
         """From where to where a key reads a value, as shares of its length; each part of a date has as many errors."""
@@ -144,26 +145,22 @@ class ImaginedMatches:
         lengths = pl.concat([side[key.field] for side in self._columns]).str.len_chars().fill_null(1).to_numpy()
         return 0.0, np.minimum(1.0, key.prefix / np.maximum(1, lengths[self._own]))
 
-    def found_by(self, keys: Sequence[BlockingKey]) -> NDArray[np.bool_]:
-        """Which imagined matches a rule of these keys compares."""
-        return np.all([self.agreeing(key) for key in keys], axis=0)
+    def found_by(self, rules: Sequence[BlockingRule]) -> NDArray[np.bool_]:
+        """Which imagined matches some of these rules compares."""
+        found = np.zeros(self.count, dtype=np.bool_)
+        for rule in rules:
+            found |= np.all([self.agreeing(key) for key in rule.keys], axis=0)
+        return found
 
     def lost(self, before: Sequence[BlockingRule], after: Sequence[BlockingRule]) -> float:
         """Share of the imagined matches found by some rules that others do not find."""
-        found, kept = (
-            np.any([self.found_by(rule.keys) for rule in rules], axis=0)
-            if rules
-            else np.zeros(self.count, dtype=np.bool_)
-            for rules in (before, after)
-        )
-        return float((found & ~kept).sum() / max(1, found.sum()))
+        found = self.found_by(before)
+        return float((found & ~self.found_by(after)).sum() / max(1, found.sum()))
 
     def bits_of(self, field: str) -> float:
         """Bits that exact agreement on a field brings a pair: the logarithm of how rarely unrelated records agree."""
         codes = self.codes(BlockingKey(field=field))
-        shares = [
-            np.bincount(side[side >= 0], minlength=codes.max(initial=0) + 1)
-            for side in np.split(codes, self.sampled[:1])
-        ]
-        chance = float(np.prod([1 / max(1, side.sum()) for side in shares]) * (shares[0] @ shares[1]))
+        values = int(codes.max(initial=0)) + 1
+        ours, theirs = (np.bincount(side[side >= 0], minlength=values) for side in np.split(codes, self.sampled[:1]))
+        chance = float(ours @ theirs) / max(1, int(ours.sum()) * int(theirs.sum()))
         return float(-np.log2(chance)) if chance > 0 else 0.0
