@@ -20,6 +20,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial, reduce
 from itertools import combinations
 
 import numpy as np
@@ -116,7 +117,7 @@ class _Option:
 
     keys: tuple[BlockingKey, ...]
     implied: frozenset[BlockingKey]
-    codes: NDArray[np.int64]
+    codes: NDArray[np.int32]
     found: NDArray[np.bool_]
     pairs: float
     own: float
@@ -144,10 +145,9 @@ def _options(
         """Matches lost for pairs saved: of independent keys, joined ones have a mean of theirs."""
         return float(np.log(option.found.mean())) / min(-1e-9, float(np.log(option.pairs / everything)))
 
-    taken_keys = _atoms(fields)
-    every = [key for keys in taken_keys for key in keys]
-    atoms = [_option(imagined, keys, every) for keys in taken_keys]
-    atoms = [atom for atom in atoms if atom.found.any()]
+    parts = _atoms(fields)
+    every = [key for keys in parts for key in keys]
+    atoms = [atom for keys in parts if (atom := _option(imagined, keys, every)).found.any()]
     level, seen = atoms, {atom.implied for atom in atoms}
     good: list[_Option] = []
     bare: list[_Option] = []
@@ -175,21 +175,18 @@ def _options(
 
 
 def _option(imagined: ImaginedMatches, keys: Sequence[BlockingKey], every: Sequence[BlockingKey]) -> _Option:
-    first, *others = [
-        _sized(
-            imagined, (key,), frozenset(k for k in every if key.settles(k)), imagined.codes(key), imagined.agreeing(key)
-        )
-        for key in keys
-    ]
-    for other in others:
-        first = _joined(imagined, first, other)
-    return first
+    """Keys of one field, of all the keys that there are."""
+    each = []
+    for key in keys:
+        implied = frozenset(other for other in every if key.settles(other))
+        each.append(_sized(imagined, (key,), implied, imagined.codes(key), imagined.agreeing(key)))
+    return reduce(partial(_joined, imagined), each)
 
 
 def _joined(imagined: ImaginedMatches, one: _Option, other: _Option) -> _Option:
     known = (one.codes >= 0) & (other.codes >= 0)
-    codes = np.full(len(known), -1, dtype=np.int64)
-    both = one.codes[known] * (other.codes.max(initial=0) + 1) + other.codes[known]
+    codes = np.full(len(known), -1, dtype=np.int32)
+    both = one.codes[known] * (np.int64(other.codes.max(initial=0)) + 1) + other.codes[known]
     codes[known] = np.unique(both, return_inverse=True)[1]
     return _sized(imagined, (*one.keys, *other.keys), one.implied | other.implied, codes, one.found & other.found)
 
@@ -198,7 +195,7 @@ def _sized(
     imagined: ImaginedMatches,
     keys: tuple[BlockingKey, ...],
     implied: frozenset[BlockingKey],
-    codes: NDArray[np.int64],
+    codes: NDArray[np.int32],
     found: NDArray[np.bool_],
 ) -> _Option:
     n_a, values = imagined.sampled[0], int(codes.max(initial=0)) + 1

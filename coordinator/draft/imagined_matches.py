@@ -120,10 +120,10 @@ class ImaginedMatches:
             # The place, as a share of the value's length; beyond its end where nothing is wrong.
             self._mistyped[field.name] = np.where(wrong, rng.random(self.count), 2.0)
 
-    def codes(self, key: BlockingKey) -> NDArray[np.int64]:
+    def codes(self, key: BlockingKey) -> NDArray[np.int32]:
         """What a key takes of the rows of both samples, as numbers; -1 where nothing."""
         text = pl.concat([taken(key, side[key.field]) for side in self._columns])
-        return text.rank("dense").cast(pl.Int64).fill_null(-1).to_numpy()
+        return text.rank("dense").cast(pl.Int32).fill_null(-1).to_numpy()
 
     def agreeing(self, key: BlockingKey) -> NDArray[np.bool_]:
         """Which imagined matches agree on a key."""
