@@ -296,9 +296,8 @@ class _Steps:
     def reported(self, state: _State, *, converged: bool) -> Model:
         u = self._strangers_levels(state)
         behind = self.levels(state).sum(axis=1)
-        return replace(
-            self._model, m=self._marginals(state), u=u, p=self._share(state), matches_behind_m=behind, converged=converged
-        )
+        m, p = self._marginals(state), self._share(state)
+        return replace(self._model, m=m, u=u, p=p, matches_behind_m=behind, converged=converged)
 
     def misfits(self, state: _State) -> tuple[Misfit, ...]:
         """Where independence fails; for non-matches only where pairs outside the blocks are known."""
@@ -360,8 +359,8 @@ def fit_joint(
     done. An exception from it ends the work; `evidence`: what else is known: of each of `pairs`, in their order, or
     where there are none of classes that hold all pairs; `p`: where it is held. Under an assignment it is only what the
     model states: link probabilities follow from the number of links; `p_prior`: matches and other pairs that are
-    counted beside those of the files, where p is estimated; `usable`: by set of rules, as bits, the share of random pairs
-    whose records have the fields of just these; None: all have those of all rules.
+    counted beside those of the files, where p is estimated; `usable`: by set of rules, as bits, the share of random
+    pairs whose records have the fields of just these; None: all have those of all rules.
 
     Returns m, u and p, field by field, with the warnings of the last round (history and likelihood are those of `fit`);
     the model; and the link probabilities under it, in the order of `pairs`.

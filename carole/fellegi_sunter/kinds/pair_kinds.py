@@ -10,7 +10,7 @@ likelihood, whose maximum EM finds from anywhere. Kinds are added one at a time,
 it does so beyond doubt; m is held meanwhile, so that no kind can become what another is.
 
 Where pairs were blocked, only candidates are seen. Of N pairs of a kind the share F is among them, which follows from
-the agreement of the rules' fields (`shares_found`), so that the expected pairs of a vector are :math:`N_S d_S` and their
+the agreement of the rules' fields (`ShareFound`), so that the expected pairs of a vector are :math:`N_S d_S` and their
 total :math:`N_S F_S`.
 """
 
@@ -175,7 +175,8 @@ class ShareFound:
             total = 0.0
             for share, terms in self._terms:
                 for fields, sign in terms.items():
-                    total += share * sign * float(np.prod([self._agreement[q, shared >> q & 1] for q in members(fields)]))
+                    agreeing = [self._agreement[q, shared >> q & 1] for q in members(fields)]
+                    total += share * sign * float(np.prod(agreeing))
             self._known[shared] = min(max(total, 1e-9), 1.0)
         return self._known[shared]
 
@@ -254,9 +255,9 @@ def _sized(density: F64, count: F64, found: F64, sizes: F64, steps: int, toleran
 class Shareable:
     """Which sets of fields can be told apart.
 
-    `fields`: bits of those that a kind may share: without comparisons that follow others, and weak ones; `traits`: those
-    that strangers share as well: no kind has nothing else; `follow`: the bits of others, by the fields that must all be
-    shared for it.
+    `fields`: bits of those that a kind may share: without comparisons that follow others, and weak ones; `traits`:
+    those that strangers share as well: no kind has nothing else; `follow`: the bits of others, by the fields that must
+    all be shared for it.
     """
 
     fields: int
