@@ -134,7 +134,7 @@ PARTS = {"given_name": "name", "surname": "name", "year": "category", "month": "
 
 
 def parts_of_a_date(n: int, common: int, sampled: float, seed: int) -> dict[str, tuple[str, JudgedLinks]]:
-    """Link people by name and the parts of a date: per kind of dependence what the law is, the number of kinds, and the links."""
+    """Link people by name and parts of a date: by kind of dependence what law and how many kinds, and the links."""
     spec = Specification.model_validate(
         {
             "version": 1,

@@ -3,7 +3,8 @@
 Two files of 400 people, half of them in both, compared by four fields: one of 150 values, one of two or more that
 depends on the first (as sex on the given name), one of 12 values and one of 6 or 30. The second follows from the first
 with a certain probability, which decides how many times as often two people agree on both as independence has it.
-Linked one to one with independent fields, as `none` has it, and by default, with kinds of pairs. *claimed* is the expected number of matches over their true number, *precision* that of the links; means over the seeds.
+Linked one to one with independent fields, as `none` has it, and by default, with kinds of pairs. *claimed* is
+the expected number of matches over their true number, *precision* that of the links; means over the seeds.
 """
 
 from __future__ import annotations
