@@ -5,6 +5,8 @@ Everything that leaves this module is a kind, a share or a count. No value does.
 
 from __future__ import annotations
 
+import datetime
+import math
 import re
 from collections import Counter
 from collections.abc import Iterable
@@ -15,7 +17,7 @@ import polars as pl
 from gemel.common.specification import KINDS
 from gemel.common.specification.model.column_words import HINTS, WORDS, bare, meaning_of, without_accents, words_of
 from gemel.common.specification.model.defaults import DateOrder, Kind
-from gemel.custodian.cleaning.definition import clean_number, folded, parse_date
+from gemel.custodian.cleaning.definition import MAX_YEAR, clean_number, folded, parse_date
 
 SAMPLE = 4_000
 """Distinct values looked at per column; the counts are of all rows."""
@@ -23,6 +25,10 @@ FEW = 30
 """Most values that a category may have, among them hold 95 % of its rows."""
 NEARLY_EMPTY = 0.9
 LONG = 120
+_ONE_ORDER = 0.98
+"""Share of the dates that one order reads, of those that two would, from which both files are read in one."""
+_SOME = 0.02
+"""Share of the dates with years of two digits, or of four, from which they count."""
 ORDERS: tuple[DateOrder, ...] = ("ymd", "dmy", "mdy")
 
 _CODES_MISSING = frozenset(folded(code) for code in KINDS["name"].missing) | {"", "na", "nan", "null", "none"}
@@ -139,7 +145,7 @@ def _is_running(values: pl.Series) -> bool:
 
 
 def _is_whole_date(value: str, order: DateOrder) -> bool:
-    date = parse_date(value, order)
+    date = parse_date(value, order, MAX_YEAR)
     return date is not None and 0 not in date
 
 
@@ -176,13 +182,45 @@ def date_share(alice: Shape, bob: Shape) -> float:
     return min(max(alice.dates.values()), max(bob.dates.values()))
 
 
-def date_orders(alice: Shape, bob: Shape) -> list[DateOrder]:
-    """The orders in which both files can be read, the best first; several when the values do not distinguish them."""
+def date_orders(alice: Shape, bob: Shape) -> list[tuple[DateOrder, DateOrder]]:
+    """The orders in which the files can be read, Alice's and Bob's, the best first; several when the values do not
+    distinguish them. One for both, unless each reads clearly better in another."""
     scores = {order: min(alice.dates[order], bob.dates[order]) for order in ORDERS}
     best = max(scores.values())
-    if best < 0.9 * date_share(alice, bob):
-        return []
-    return [order for order in ORDERS if scores[order] >= best - 0.001]
+    if best >= _ONE_ORDER * date_share(alice, bob):
+        return [(order, order) for order in ORDERS if scores[order] >= best - 0.001]
+    ours, theirs = ([o for o in ORDERS if s.dates[o] >= max(s.dates.values()) - 0.001] for s in (alice, bob))
+    return [(a, b) for a in ours for b in theirs]
+
+
+def latest_year(ours: pl.Series, theirs: pl.Series, orders: tuple[DateOrder, DateOrder]) -> tuple[int | None, bool]:
+    """The latest year that dates may have, None where none needs one; and whether the values decide it.
+
+    Years of two digits need one: that by which they are most like the years of four digits, or this year where there
+    are few of these. Years to come need this year.
+    """
+    full: Counter[int] = Counter()
+    short: Counter[int] = Counter()
+    for text, order in zip((ours, theirs), orders, strict=True):
+        for value in text.drop_nulls().gather_every(max(1, len(text) // SAMPLE)):
+            if (date := parse_date(value, order)) is not None:
+                full[date[0]] += 1
+            elif (date := parse_date(value, order, MAX_YEAR)) is not None:
+                short[date[0] % 100] += 1
+    this = datetime.date.today().year
+    if short.total() < _SOME * (full.total() + short.total()):
+        return (this if sum(n for year, n in full.items() if year > this) >= _SOME * full.total() else None), True
+    if full.total() < _SOME * short.total():
+        return this, False
+    known = sorted(full.elements())
+    last = known[int(0.999 * (len(known) - 1))]
+    # A year is like those of the decade around it: a file may be some years younger than the other.
+    near = {year: sum(full[other] for other in range(year - 5, year + 6)) for year in range(last - 110, this + 1)}
+
+    def alike(latest: int) -> float:
+        return sum(n * math.log(1 + near.get(latest - (latest - year) % 100, 0)) for year, n in short.items())
+
+    return max(range(min(last, this), this + 1), key=lambda latest: (alike(latest), latest)), True
 
 
 def identifier_of(frame: pl.DataFrame, texts: dict[str, pl.Series | None]) -> str | None:

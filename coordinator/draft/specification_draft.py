@@ -297,7 +297,8 @@ def _specification(
 def _comments(drafted: ProposedFields, identifiers: dict[Side, str]) -> dict[str, str]:
     kinds = {known.kind: known.defaults for known in drafted.fields}
     defaults = "\n".join(
-        f"- {kind}: {d.meaning}; describes {d.describes}; cleaned by {', '.join(d.clean)}; tokens {d.tokens}, {d.bits} bits, levels {d.levels}"
+        f"- {kind}: {d.meaning}; describes {d.describes}; cleaned by {', '.join(d.clean)}; tokens {d.tokens},"
+        f" {d.bits} bits, levels {d.levels}"
         for kind, d in kinds.items()
     )
     whole = ("Only", SAME_RECORDS)

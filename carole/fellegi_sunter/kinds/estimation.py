@@ -293,10 +293,12 @@ class _Steps:
             state.law, state.agreement, state.kinds, state.relations, self._share(state), recall, rounds, converged
         )
 
-    def reported(self, state: _State) -> Model:
+    def reported(self, state: _State, *, converged: bool) -> Model:
         u = self._strangers_levels(state)
         behind = self.levels(state).sum(axis=1)
-        return replace(self._model, m=self._marginals(state), u=u, p=self._share(state), matches_behind_m=behind)
+        return replace(
+            self._model, m=self._marginals(state), u=u, p=self._share(state), matches_behind_m=behind, converged=converged
+        )
 
     def misfits(self, state: _State) -> tuple[Misfit, ...]:
         """Where independence fails; for non-matches only where pairs outside the blocks are known."""
@@ -401,8 +403,8 @@ def fit_joint(
         state = replace(state, law=law, agreement=agreement, kinds=kinds, relations=known)
         recall = step.recall(state)
     joint = replace(step.joint(state, recall, rounds, converged=converged), misfits=step.misfits(state))
-    current = step.reported(state)
-    warnings = second_warnings(current, step.level_counts, float(state.matches.sum()), settings, rules)
+    current = step.reported(state, converged=converged)
+    warnings = second_warnings(current, state.agreement, step.level_counts, float(state.matches.sum()), settings, rules)
     if dependence == "none":
         warnings = (*warnings, *ignored_dependence(joint.misfits))
     if not converged:

@@ -337,7 +337,7 @@ def search(
     present = list(dict.fromkeys([STRANGERS, shareable.everything, *start]))
     kinds = Kinds(tuple(present), np.array([n_pairs] + [n_persons / 4] + [1.0] * (len(present) - 2)))
     some = _likely(counted, kinds, n_pairs, n_persons, shareable, groups)
-    ratios: dict[int, F64] = {}
+    bound: dict[int, float] = {}
     log_strangers = some.densities.log_density(STRANGERS)
     kinds, value = fitted(kinds, some)
     while len(kinds) < MAX_KINDS:
@@ -346,14 +346,18 @@ def search(
         )
         over = np.exp(log_strangers - log_mixture)
         best, gain, size = STRANGERS, MIN_GAIN, 0.0
-        for shared in shareable.candidates(kinds.shared, groups):
-            if shared in kinds.shared or some.found(shared) < FOUND_HARDLY:
+        left = [s for s in shareable.candidates(kinds.shared, groups) if s not in kinds.shared]
+        # A kind gains the less the more kinds there are: what it gained before is a bound.
+        for shared in sorted(left, key=lambda s: -bound.get(s, np.inf)):
+            if bound.get(shared, np.inf) <= gain:
+                break
+            if some.found(shared) < FOUND_HARDLY:
+                bound[shared] = 0.0
                 continue
-            if shared not in ratios:
-                ratios[shared] = np.exp(np.clip(some.densities.log_density(shared) - log_strangers, -700, 600))
-            gained, n = _gain(ratios[shared], over, some.count, some.found(shared), n_persons)
-            if gained > gain:
-                best, gain, size = shared, gained, n
+            ratio = np.exp(np.clip(some.densities.log_density(shared) - log_strangers, -700, 600))
+            bound[shared], n = _gain(ratio, over, some.count, some.found(shared), n_persons)
+            if bound[shared] > gain:
+                best, gain, size = shared, bound[shared], n
         if best == STRANGERS:
             break
         kinds, raised = fitted(Kinds((*kinds.shared, best), np.append(kinds.pairs, size)), some, 100)
@@ -378,23 +382,22 @@ def _gain(ratio: F64, over: F64, count: F64, found: float, n_persons: float) -> 
         slope += count[i] * ratio[i] * over[i]
     if slope <= found:
         return 0.0, 0.0
-    # Fixed point of EM with the other kinds held: monotone, from a size that is too large.
-    size, best = n_persons, 0.0
+    # EM with the other kinds held: monotone, from a size that is too large.
+    size = n_persons
     for _ in range(12):
         expected = 0.0
-        value = 0.0
         for i in range(n):
             x = size * ratio[i] * over[i]
-            if x > 1e-12:
-                expected += count[i] * x / (1.0 + x)
-                value += count[i] * np.log1p(x)
-        value -= size * found
-        best = max(best, value)
+            expected += count[i] * x / (1.0 + x)
         new = expected / found
-        if abs(new - size) < 0.02 * size or new < 1e-3:
-            break
+        settled = abs(new - size) < 0.02 * size or new < 1e-3
         size = new
-    return best, size
+        if settled:
+            break
+    value = -size * found
+    for i in range(n):
+        value += count[i] * np.log1p(size * ratio[i] * over[i])
+    return value, size
 
 
 def _likely(

@@ -50,13 +50,37 @@ class Columns(Section):
     """Its name in Bob's file; or several."""
 
 
+class DateOrders(Section):
+    """The order of a date in each file."""
+
+    alice: DateOrder
+    """Of Alice's file."""
+    bob: DateOrder
+    """Of Bob's file."""
+
+
 class DateFormat(Section):
     """How a date field is written, and which parts of it are compared."""
 
-    order: DateOrder
-    """The order in which day, month and year are written. It is never guessed: 03/04/1965 is two different days."""
+    order: Annotated[Annotated[DateOrder, Tag("text")] | Annotated[DateOrders, Tag("other")], BY_FORM]
+    """The order in which day, month and year are written, in both files or in each: `{alice: dmy, bob: mdy}`. It is
+    never guessed: 03/04/1965 is two different days."""
+    latest_year: int | None = Field(default=None, ge=1000, le=2999)
+    """The latest year that a date may have; later ones cannot be read. Years of two digits are read with it, as the
+    latest that they can be: with 2026, 26 is 2026 and 27 is 1927. Default: years of two digits cannot be read."""
     parts: tuple[DatePart, ...] = Field(default=("year", "month", "day"), strict=False, min_length=1)
     """The parts compared; the others are ignored, as if they were not known."""
+
+    def order_of(self, side: Side | str) -> DateOrder:
+        """The order in one custodian's file."""
+        if isinstance(self.order, str):
+            return self.order
+        return self.order.alice if Side(side) is Side.ALICE else self.order.bob
+
+    @property
+    def read_order(self) -> DateOrder:
+        """The order in which a value of one file is read (see `FieldSpec.read_in`); ISO is, whatever it is."""
+        return self.order if isinstance(self.order, str) else "ymd"
 
     @field_validator("parts")
     @classmethod
@@ -196,6 +220,12 @@ class FieldSpec(Section):
         if self.columns is not None:
             named = self.columns.alice if Side(side) is Side.ALICE else self.columns.bob
         return (named,) if isinstance(named, str) else named
+
+    def read_in(self, side: Side | str) -> FieldSpec:
+        """The field as the values of one custodian's file are read: a date with that file's order."""
+        if self.date is None or isinstance(self.date.order, str):
+            return self
+        return self.model_copy(update={"date": self.date.model_copy(update={"order": self.date.order_of(side)})})
 
     def column_of(self, side: Side | str) -> str:
         """The field's column in the file of one custodian, for people: several with a plus between them."""

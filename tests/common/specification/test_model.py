@@ -10,6 +10,7 @@ import yaml
 from gemel.carole.engine.run.specified import plan_of
 from gemel.carole.fellegi_sunter.settings import MPrior
 from gemel.common.errors import GemelError, GemelErrors
+from gemel.common.parties import Side
 from gemel.common.specification import (
     Specification,
     encoding_digest,
@@ -261,3 +262,17 @@ def test_a_variable_may_not_have_the_name_of_the_column_of_counts():
     counted = [VARIABLES[0], {**VARIABLES[1], "name": "Count"}]
     assert spec_with(counted, training=TRAINING).value_variables[1].name == "Count"
     refuse(text_with(counted, joint=JOINT), "rename the variable")
+
+
+def test_each_file_may_have_an_order_of_dates_of_its_own() -> None:
+    plain = load_specification(text())
+    stated = text().replace("{order: ymd}", "{order: {alice: dmy, bob: mdy}, latest_year: 2026}")
+    spec = load_specification(stated)
+    assert load_specification(dump_specification(spec)) == spec
+    assert encoding_digest(spec) != encoding_digest(plain)
+    assert "latest_year" not in dump_specification(plain)
+    read = [spec.field("born").read_in(side).date for side in Side]
+    assert [date.order for date in read if date is not None] == ["dmy", "mdy"]
+    assert plain.field("born").read_in(Side.BOB) is plain.field("born")
+    with pytest.raises(GemelErrors, match=r"fields\[2\].date.order.bob: must be ymd, dmy or mdy"):
+        load_specification(text().replace("{order: ymd}", "{order: {alice: dmy, bob: dym}}"))

@@ -76,11 +76,8 @@ def test_levels_that_tokens_or_bits_cannot_distinguish() -> None:
 
 
 def test_a_field_that_describes_otherwise_than_its_name_says_is_noted() -> None:
-    plain = [
-        {"name": "given_name", "kind": "name"},
-        {"name": "town", "kind": "category"},
-        {"name": "x", "kind": "name"},
-    ]
+    kinds = {"given_name": "name", "town": "category", "x": "name"}
+    plain = [{"name": name, "kind": kind} for name, kind in kinds.items()]
     noted = text(fields=[*plain, {"name": "surname", "kind": "name"}], blocking=())
     assert "by its name (in brackets): given_name family (name), town trait (household). If the name" in noted
     stated = [{**plain[0], "describes": "name"}, {**plain[1], "describes": "household"}, plain[2]]

@@ -120,15 +120,44 @@ def test_one_file_in_iso_takes_the_order_of_the_other() -> None:
         assert date.order == "dmy"
 
 
-def test_a_doubtful_order_is_noted_and_two_orders_are_left_out() -> None:
+def test_a_doubtful_order_is_noted_and_files_may_have_two() -> None:
     days = [f"{1 + n % 12}/{1 + n % 11}/{1940 + n % 60}" for n in range(N)]
     _, text = drafted(people(1, dob=days), people(2, dob=days))
     assert "CHECK THE ORDER: every value can be read as dmy and as mdy" in comment(text)
     alice = people(1).with_columns(pl.col("dob").str.to_date().dt.strftime("%d/%m/%Y"))
     bob = people(1).with_columns(pl.col("dob").str.to_date().dt.strftime("%m/%d/%Y"))
     spec, text = drafted(alice, bob)
-    assert "dob" not in kinds(spec)
-    assert "write dates in different orders" in comment(text)
+    assert [spec.field("dob").date.order_of(side) for side in Side] == ["dmy", "mdy"]  # type: ignore[union-attr]
+    assert "order: {alice: dmy, bob: mdy}" in text
+    assert "CHECK THE ORDER" not in text
+    one, other = (clean(file, spec, side).columns["dob"] for file, side in ((alice, Side.ALICE), (bob, Side.BOB)))
+    assert one.equals(other)
+
+
+@pytest.mark.parametrize("born", [(1930, 2010), (1921, 1946)])
+def test_years_of_two_digits_are_read_as_the_other_file_has_them(born: tuple[int, int]) -> None:
+    days = [f"{born[0] + n % (born[1] - born[0])}-{1 + n % 12:02d}-{1 + n % 28:02d}" for n in range(N)]
+    alice = people(1, dob=days)
+    bob = alice.with_columns(pl.col("dob").str.to_date().dt.strftime("%d.%m.%y"))
+    spec, text = drafted(alice, bob)
+    latest = spec.field("dob").date.latest_year  # type: ignore[union-attr]
+    assert latest is not None
+    assert latest >= born[1] - 1
+    assert f"Years of two digits are no later than {latest}, and later dates are not read." in comment(text)
+    one, other = (clean(file, spec, side).columns["dob"] for file, side in ((alice, Side.ALICE), (bob, Side.BOB)))
+    assert one.equals(other)
+    alone = drafted(bob, bob)
+    assert "not read: CHECK." in comment(alone[1])
+
+
+def test_dates_in_the_future_are_not_read() -> None:
+    future = people(1).with_columns(
+        pl.when(pl.int_range(N) % 4 == 0).then(pl.lit("2965-03-12")).otherwise("dob").alias("dob")
+    )
+    spec, text = drafted(future, people(2))
+    assert "later dates are not read." in comment(text)
+    assert clean(future, spec, Side.ALICE).columns["dob"].null_count() == N // 4
+    assert drafted(people(1), people(2))[0].field("dob").date.latest_year is None  # type: ignore[union-attr]
 
 
 def test_columns_match_but_for_case_blanks_and_punctuation() -> None:
