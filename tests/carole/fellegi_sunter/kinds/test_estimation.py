@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from gemel.carole.fellegi_sunter.dependence.estimation import fit_joint
 from gemel.carole.fellegi_sunter.em import fit
+from gemel.carole.fellegi_sunter.kinds.estimation import fit_joint
 from gemel.carole.fellegi_sunter.link_posterior import LinkPosterior
 from gemel.carole.fellegi_sunter.model import PatternCounts
 from gemel.carole.fellegi_sunter.settings import Estimation, FieldLevels, RuleFields
@@ -47,7 +47,7 @@ def test_brothers_no_longer_blur_m(seeds):
         a, b, _ = households(seed)
         patterns, member = compared(a, b)
         model = fit(patterns, FIELDS, len(a), len(b))
-        better, _, posterior = fit_joint(model, patterns, "none", pairs=kept(model, patterns, member), max_kin=0)
+        better, _, posterior = fit_joint(model, patterns, "none", pairs=kept(model, patterns, member))
         before.append(np.abs(model.m[:, 1] - truth).max())
         after.append(np.abs(better.m[:, 1] - truth).max())
         assert better.expected_matches == pytest.approx(posterior.expected_links, rel=0.02)
@@ -108,7 +108,7 @@ def test_matches_that_blocking_lost_count_among_all_pairs():
     rules = [RuleFields("one", (0,)), RuleFields("two", (1, 2))]
     settings = Estimation(u="corrected")
     model = fit(patterns, fields, n, n, settings, rules, everywhere)
-    _, joint, _ = fit_joint(model, patterns, "none", settings, rules, everywhere, max_kin=0)
+    _, joint, _ = fit_joint(model, patterns, "none", settings, rules, everywhere)
     assert joint.recall == pytest.approx(1 - 0.3 * (1 - 0.72), abs=0.005)
     assert joint.p == pytest.approx(p, rel=0.01)
     true, others = density(patterns.gamma, m, u, p)
