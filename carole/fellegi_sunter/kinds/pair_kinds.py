@@ -348,7 +348,8 @@ def search(
         over = np.exp(log_strangers - log_mixture)
         best, gain, size = STRANGERS, MIN_GAIN, 0.0
         left = [s for s in shareable.candidates(kinds.shared, groups) if s not in kinds.shared]
-        # A kind gains the less the more kinds there are: what it gained before is a bound.
+        first = not bound
+        # Mostly a kind gains the less the more kinds there are: what it gained before says where to look first.
         for shared in sorted(left, key=lambda s: -bound.get(s, np.inf)):
             if bound.get(shared, np.inf) <= gain:
                 break
@@ -359,12 +360,16 @@ def search(
             bound[shared], n = _gain(ratio, over, some.count, some.found(shared), n_persons)
             if bound[shared] > gain:
                 best, gain, size = shared, bound[shared], n
-        if best == STRANGERS:
+        if best != STRANGERS:
+            tried, raised = fitted(Kinds((*kinds.shared, best), np.append(kinds.pairs, size)), some, 100)
+            if raised - value >= MIN_GAIN:
+                kinds, value = tried, raised
+                continue
+            bound[best] = 0.0
+        if first:
             break
-        kinds, raised = fitted(Kinds((*kinds.shared, best), np.append(kinds.pairs, size)), some, 100)
-        if raised - value < MIN_GAIN:
-            break
-        value = raised
+        # A kind that took pairs from another may have raised what a third one gains: all are tried once more.
+        bound.clear()
     kinds, value = fitted(kinds, some)
     kept = [k for k, n in enumerate(kinds.pairs) if k < 2 or n * some.found(kinds.shared[k]) >= 0.3]
     kinds = Kinds(tuple(kinds.shared[k] for k in kept), kinds.pairs[kept])
