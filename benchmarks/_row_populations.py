@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -61,11 +62,7 @@ def rows(small: bool = False) -> dict[str, Callable[[int], Files]]:
         "homes": _homes,
         "twins-apart": _twins_apart,
         "parts-of-dates": partial(_parts_of_dates, large),
-        "census-and-survey": partial(
-            *(_world,),
-            **{"common": 0.8, "errors": 0.1, "moved_households": 0.05, "fields": _CENSUS, "kin": "households"},
-            **{"copies": "few", "copies_in": "both", "copies_alike": "changed"},
-        ),
+        "census-and-survey": _census_and_survey,
         "categories": lambda seed: surveys(3_000, 1_200, 0.1, np.random.default_rng(seed)),
         "duplicates": lambda seed: (pl.concat(_parts_of_dates(large, seed)),),
         "one-201-times": partial(_crowds, (201,)),
@@ -73,14 +70,14 @@ def rows(small: bool = False) -> dict[str, Callable[[int], Files]]:
     }
 
 
-def _world(seed: int, **changes: object) -> Files:
-    """Two files in which nothing happens but the changes."""
-    return files(quiet(seed=seed, **changes))
+def _world(seed: int, **changes: Any) -> Files:
+    """Two files from a whole country in which nothing happens but the changes."""
+    return files(quiet(**{"seed": seed, "geography": "country"} | changes))
 
 
 def _voters(records: int, errors: float, seed: int) -> Files:
     """Two snapshots of whole households, some years apart."""
-    happened = {"moved_households": 0.12, "moved_persons": 0.05, "married": 0.04}
+    happened: dict[str, Any] = {"moved_households": 0.12, "moved_persons": 0.05, "married": 0.04}
     return _world(
         seed, records=records, common=0.7, errors=errors, error_kind="all", fields=_VOTERS, kin="households", **happened
     )
@@ -92,6 +89,13 @@ def _foreigners(records: int, seed: int) -> Files:
     fields = ("given_name", "surname", "country", "date_of_birth")
     made = _world(seed, records=records, common=0.3, fields=fields, kin="households", **spelt)
     return tuple(table.rename({"date_of_birth": "date"}) for table in made)
+
+
+def _census_and_survey(seed: int) -> Files:
+    """A census and the survey after it, with one to three in a hundred people twice in both."""
+    happened = {"errors": 0.1, "moved_households": 0.05, "kin": "households"}
+    copies = {"copies": "few", "copies_in": "both", "copies_alike": "changed"}
+    return _world(seed, common=0.8, fields=_CENSUS, **happened, **copies)
 
 
 def _parts_of_dates(records: int, seed: int) -> Files:
@@ -193,9 +197,8 @@ def _related(
     changed = {name: alices[name] for name in (*same, *_ADDRESS)}
     changed["phone"] = alices["phone"].zip_with(landline, theirs["phone"])
     if younger is not None:
-        changed["date_of_birth"] = _later(
-            alices["date_of_birth"], rng.integers(*np.multiply(younger, 365), len(theirs))
-        )
+        days = rng.integers(365 * younger[0], 365 * younger[1], alices.height)
+        changed["date_of_birth"] = _later(alices["date_of_birth"], days)
     related = theirs.with_columns(values.alias(name) for name, values in changed.items())
     return pl.concat([bob.head(start), related, bob[start + alices.height :]])
 

@@ -337,7 +337,7 @@ def drawn(seed: int) -> World:
 
 def quiet(**changes: Any) -> World:
     """Two files of 3,000 in which nothing happens but the changes: half in common, families apart, English names."""
-    none = {name: 0.0 for name in NUMBERS if name not in ("records", "ratio", "twins", "skew")}
+    none: dict[str, Any] = {name: 0.0 for name in NUMBERS if name not in ("records", "ratio", "twins", "skew")}
     first = {name: next(iter(options)) for name, options in CHOICES.items()} | {"spelling": "same", "kin": "siblings"}
     columns = ("given_name", "middle_name", "surname", "sex", "date_of_birth", "street", "house_number", "postcode")
     more = {"records": 3_000, "ratio": 1.0, "common": 0.5, "twins": 0.01, "skew": 1.0, "block": None}
