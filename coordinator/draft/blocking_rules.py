@@ -34,6 +34,7 @@ PAIRS_PER_ROW = 10
 """A rule may compare so many pairs per row of the larger file, and all together twice as many, beside what is demanded
 of them."""
 MAX_RULES = 6
+"""Rules, beside those that are demanded."""
 MAX_KEYS = 8
 """A rule has no more keys."""
 ENOUGH = 0.99
