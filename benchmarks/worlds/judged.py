@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import polars as pl
@@ -140,6 +140,9 @@ class Stages:
 class Judgement:
     """A world while it is linked: what is known of it so far is its outcome, however it ends."""
 
+    COUNTED: ClassVar[pl.Expr] = pl.lit(value=True)
+    """Which pairs of rows, columns ``row`` and ``row_right``, are compared."""
+
     world: World
     alice: pl.DataFrame
     bob: pl.DataFrame
@@ -225,8 +228,8 @@ class Judgement:
         sides = []
         for columns, person in zip(cleaned, self.persons, strict=True):
             keys = {rule.name: key_text(columns, spec, rule, split=spec.in_blocks) for rule in spec.keyed_rules}
-            sides.append(pl.DataFrame({"person": person, **keys}))
-        both = sides[0].join(sides[1], on="person")
+            sides.append(pl.DataFrame({"person": person, "row": np.arange(len(person)), **keys}))
+        both = sides[0].join(sides[1], on="person").filter(self.COUNTED)
         agree = [(pl.col(rule.name) == pl.col(f"{rule.name}_right")).fill_null(False) for rule in spec.keyed_rules]
         return int(both.select(pl.any_horizontal(agree).sum()).item())
 

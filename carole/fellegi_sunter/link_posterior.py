@@ -86,11 +86,12 @@ class LinkPosterior:
 
     `assignment`: one_to_one, greedy: no record has two links. many_to_one: no record of A has. one_to_many: no record
     of B has. clusters: no person has, and the copies are all records of one. none: pairs do not exclude each other;
-    `row_a`, `row_b` (int, shape (n_pairs,)): rows of the two files; no pair twice; `expected_matches`: prior mean of the number of links, worth
-    `EXPECTATION_WORTH` matches; None: any number is as likely; `recall`: share of the matches that are among the pairs
-    that could be kept. Links are counted among those, while a match weight is of any pair: a pair's odds are 1 / recall
-    times what its weight and the number of links make them; `threads`: on which one_to_one is worked out; the result is
-    the same; `arranged`: of these pairs; a copy with other weights in view (`replace` of `recall`) shares it.
+    `row_a`, `row_b` (int, shape (n_pairs,)): rows of the two files; no pair twice; `expected_matches`: prior mean of
+    the number of links, worth `EXPECTATION_WORTH` matches; None: any number is as likely; `recall`: share of the
+    matches that are among the pairs that could be kept. Links are counted among those, while a match weight is of any
+    pair: a pair's odds are 1 / recall times what its weight and the number of links make them; `threads`: on which
+    one_to_one is worked out; the result is the same; `arranged`: of these pairs; a copy with other weights in view
+    (`replace` of `recall`) shares it.
     """
 
     assignment: Assignment

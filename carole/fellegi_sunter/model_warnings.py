@@ -157,7 +157,8 @@ def second_warnings(
 ) -> tuple[ResultWarning, ...]:
     """Warnings about the estimate under the assignment, and about m where it contradicts what is believed.
 
-    `agreement` (float64, shape (n_fields, n_levels)): m of the matches whose true value is the same; `level_counts` (float64, shape (n_fields, n_levels)): pairs by level over all pairs.
+    `agreement` (float64, shape (n_fields, n_levels)): m of the matches whose true value is the same; `level_counts`
+    (float64, shape (n_fields, n_levels)): pairs by level over all pairs.
     """
     reason = None if model.identified else why_not_identified(model.fields, level_counts, settings.u)
     found = warnings_of(model, level_counts, matches, rules, reason)

@@ -47,7 +47,7 @@ from gemel.carole.fellegi_sunter.model_warnings import (
     worth,
 )
 from gemel.carole.fellegi_sunter.prior import LinkProbabilities
-from gemel.carole.fellegi_sunter.settings import Estimation, RuleFields
+from gemel.carole.fellegi_sunter.settings import Estimation, FieldLevels, RuleFields
 from gemel.common.arrays import F64, Ints
 from gemel.common.documents.result_warning import result_warning
 from gemel.common.progress import StageProgress, silent
@@ -77,6 +77,12 @@ SETTLED = 1e-2
 FINDABLE = 0.1
 """Share of a kind that blocking finds below which its number is what is believed of it, and not what was found."""
 
+REPLACED = 0.05
+"""Share of values replaced at random that m of any field may have."""
+
+RARE = 0.05
+"""Share of strangers' pairs from which a level shows whether values are replaced."""
+
 POSSIBLE = 0.01
 """Least part of a kind that may be one person when pairs to keep are chosen."""
 
@@ -105,6 +111,7 @@ class _Steps:
         self.gamma = np.ascontiguousarray(patterns.gamma)
         self.vectors = Vectors(self.gamma)
         self.plain = dependence == "none"
+        self._one_each = pairs is None or pairs[0].assignment in ("one_to_one", "greedy", "clusters")
         self._model, self._settings, self._p, self._p_prior = model, settings, p, p_prior
         self._fields, self._pairs, self._evidence = model.fields, pairs, evidence
         self._largest_clique = LARGEST_CLIQUE[dependence]
@@ -178,8 +185,10 @@ class _Steps:
     def kinds(self, law: Distribution, agreement: F64, start: Sequence[int] = ()) -> Kinds:
         counted, n_persons = self.counted(law, agreement), float(min(self._model.n_a, self._model.n_b))
         if self.plain:
+            most = n_persons if self._one_each else self.n_pairs
             kinds = Kinds((STRANGERS, self._shareable.everything), np.array([self.n_pairs, n_persons / 2]))
-            return fitted(kinds, counted)[0]
+            kinds = fitted(kinds, counted)[0]
+            return replace(kinds, pairs=np.array([self.n_pairs, min(float(kinds.pairs[1]), most)]))
         return search(counted, self.n_pairs, n_persons, self._shareable, self._groups, start)
 
     # Relations.
@@ -196,10 +205,9 @@ class _Steps:
             for q in columns:
                 gamma[k * (len(tops) + 1) + 1 + q, q] = tops[q]
         log_top = law.log_probability(gamma).reshape(n, len(tops) + 1)
-        one_each = self._pairs is None or self._pairs[0].assignment in ("one_to_one", "greedy", "clusters")
         return relations(
             kinds, self._fields, log_top, self._found(law, agreement), (self._model.n_a, self._model.n_b), exclusion,
-            one_each=one_each, expected_matches=self._settings.expected_matches,
+            one_each=self._one_each, expected_matches=self._settings.expected_matches,
         )  # fmt: skip
 
     def exclusion(self, state: _State) -> Exclusion:
@@ -246,7 +254,7 @@ class _Steps:
     def agreement(self, levels: F64) -> F64:
         """m of a shared field, with its belief."""
         m = shares(levels + self._worth[:, None] * self.believed, self._valid, 0.0)
-        return np.where(self._unidentified[:, None], self.believed, m)
+        return np.where(self._unidentified[:, None], self.believed, held(m, self._u, self._fields))
 
     # What is reported.
 
@@ -296,9 +304,8 @@ class _Steps:
     def reported(self, state: _State, *, converged: bool) -> Model:
         u = self._strangers_levels(state)
         behind = self.levels(state).sum(axis=1)
-        return replace(
-            self._model, m=self._marginals(state), u=u, p=self._share(state), matches_behind_m=behind, converged=converged
-        )
+        m, p = self._marginals(state), self._share(state)
+        return replace(self._model, m=m, u=u, p=p, matches_behind_m=behind, converged=converged)
 
     def misfits(self, state: _State) -> tuple[Misfit, ...]:
         """Where independence fails; for non-matches only where pairs outside the blocks are known."""
@@ -309,6 +316,26 @@ class _Steps:
         others = np.concatenate([np.maximum(self._count - state.matches, 0.0), self._outside.count])
         scale = max(1.0, self._outside.scale)
         return (*within, *misfits("others", self._all_gamma, others, self._fields, scale=scale))
+
+
+def held(m: F64, u: F64, fields: Sequence[FieldLevels]) -> F64:
+    """m with no field's values replaced at random far more often than in other fields.
+
+    A value that is wrong altogether looks like one that is not shared: the data do not tell an m with more of the first
+    from more pairs that lack the field. So a relative's other date of birth could become an error in a person's own,
+    round by round. Of each field the part of m that is as strangers' levels is at most `REPLACED`, or twice the median
+    of the other fields'.
+    """
+    often = np.where(u >= RARE, m / np.maximum(u, RARE), np.inf).min(axis=1)
+    free = np.array([not field.of and field.n_levels > 1 for field in fields])
+    kept = m.copy()
+    for q in np.flatnonzero(free & np.isfinite(often)):
+        others = free & np.isfinite(often)
+        others[q] = False
+        most = max(REPLACED, 2.0 * float(np.median(often[others]))) if others.any() else 1.0
+        if often[q] > most:
+            kept[q] = (m[q] - (often[q] - most) * u[q]) / (1.0 - (often[q] - most))
+    return kept
 
 
 def _unions(groups: Sequence[int]) -> set[int]:
@@ -360,8 +387,8 @@ def fit_joint(
     done. An exception from it ends the work; `evidence`: what else is known: of each of `pairs`, in their order, or
     where there are none of classes that hold all pairs; `p`: where it is held. Under an assignment it is only what the
     model states: link probabilities follow from the number of links; `p_prior`: matches and other pairs that are
-    counted beside those of the files, where p is estimated; `usable`: by set of rules, as bits, the share of random pairs
-    whose records have the fields of just these; None: all have those of all rules.
+    counted beside those of the files, where p is estimated; `usable`: by set of rules, as bits, the share of random
+    pairs whose records have the fields of just these; None: all have those of all rules.
 
     Returns m, u and p, field by field, with the warnings of the last round (history and likelihood are those of `fit`);
     the model; and the link probabilities under it, in the order of `pairs`.
@@ -398,6 +425,8 @@ def fit_joint(
             kinds, searches = step.kinds(law, agreement, state.kinds.shared[2:] if rounds > 1 else ()), searches + 1
         else:
             kinds = fitted(state.kinds, step.counted(law, agreement), 60)[0]
+        if step.plain and pairs is not None:
+            kinds = replace(kinds, pairs=np.array([step.n_pairs, max(total / recall, FEWEST_MATCHES)]))
         carried = np.array([excluded.get(shared, np.zeros(3)) for shared in kinds.shared]).T
         known = step.relations(kinds, law, agreement, Exclusion(*carried))
         state = replace(state, law=law, agreement=agreement, kinds=kinds, relations=known)

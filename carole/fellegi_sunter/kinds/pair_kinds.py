@@ -10,7 +10,7 @@ likelihood, whose maximum EM finds from anywhere. Kinds are added one at a time,
 it does so beyond doubt; m is held meanwhile, so that no kind can become what another is.
 
 Where pairs were blocked, only candidates are seen. Of N pairs of a kind the share F is among them, which follows from
-the agreement of the rules' fields (`shares_found`), so that the expected pairs of a vector are :math:`N_S d_S` and their
+the agreement of the rules' fields (`ShareFound`), so that the expected pairs of a vector are :math:`N_S d_S` and their
 total :math:`N_S F_S`.
 """
 
@@ -175,7 +175,8 @@ class ShareFound:
             total = 0.0
             for share, terms in self._terms:
                 for fields, sign in terms.items():
-                    total += share * sign * float(np.prod([self._agreement[q, shared >> q & 1] for q in members(fields)]))
+                    agreeing = [self._agreement[q, shared >> q & 1] for q in members(fields)]
+                    total += share * sign * float(np.prod(agreeing))
             self._known[shared] = min(max(total, 1e-9), 1.0)
         return self._known[shared]
 
@@ -254,9 +255,9 @@ def _sized(density: F64, count: F64, found: F64, sizes: F64, steps: int, toleran
 class Shareable:
     """Which sets of fields can be told apart.
 
-    `fields`: bits of those that a kind may share: without comparisons that follow others, and weak ones; `traits`: those
-    that strangers share as well: no kind has nothing else; `follow`: the bits of others, by the fields that must all be
-    shared for it.
+    `fields`: bits of those that a kind may share: without comparisons that follow others, and weak ones; `traits`:
+    those that strangers share as well: no kind has nothing else; `follow`: the bits of others, by the fields that must
+    all be shared for it.
     """
 
     fields: int
@@ -347,7 +348,8 @@ def search(
         over = np.exp(log_strangers - log_mixture)
         best, gain, size = STRANGERS, MIN_GAIN, 0.0
         left = [s for s in shareable.candidates(kinds.shared, groups) if s not in kinds.shared]
-        # A kind gains the less the more kinds there are: what it gained before is a bound.
+        first = not bound
+        # Mostly a kind gains the less the more kinds there are: what it gained before says where to look first.
         for shared in sorted(left, key=lambda s: -bound.get(s, np.inf)):
             if bound.get(shared, np.inf) <= gain:
                 break
@@ -358,12 +360,16 @@ def search(
             bound[shared], n = _gain(ratio, over, some.count, some.found(shared), n_persons)
             if bound[shared] > gain:
                 best, gain, size = shared, bound[shared], n
-        if best == STRANGERS:
+        if best != STRANGERS:
+            tried, raised = fitted(Kinds((*kinds.shared, best), np.append(kinds.pairs, size)), some, 100)
+            if raised - value >= MIN_GAIN:
+                kinds, value = tried, raised
+                continue
+            bound[best] = 0.0
+        if first:
             break
-        kinds, raised = fitted(Kinds((*kinds.shared, best), np.append(kinds.pairs, size)), some, 100)
-        if raised - value < MIN_GAIN:
-            break
-        value = raised
+        # A kind that took pairs from another may have raised what a third one gains: all are tried once more.
+        bound.clear()
     kinds, value = fitted(kinds, some)
     kept = [k for k, n in enumerate(kinds.pairs) if k < 2 or n * some.found(kinds.shared[k]) >= 0.3]
     kinds = Kinds(tuple(kinds.shared[k] for k in kept), kinds.pairs[kept])

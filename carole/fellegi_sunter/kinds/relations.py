@@ -2,8 +2,8 @@ r"""What part of each kind of pairs is one person.
 
 Comparison vectors tell how many pairs share a set of fields, but not why. Two things tell who they are.
 
-*Belief.* A person changes some fields and keeps others, and relatives share some and not others (`CHANGED`, `KIN`): with
-M people in both files, about M times the probability that just the fields outside S changed are pairs of one person;
+*Belief.* A person changes some fields and keeps others, and relatives share some and not others (`CHANGED`, `KIN`).
+With M people in both files, M times the probability that just the fields outside S changed are pairs of one person;
 pairs of two people are as many as families give, or as strangers' values coincide. Both numbers are known within a
 factor only, and M is not known: the numbers of pairs of all kinds together say which M they speak for.
 

@@ -36,9 +36,9 @@ class Files:
         self.persons = persons(of_a, of_b)
 
     def plan(self, assignment="clusters", *, block=False):
-        """As drafted, with its first two rules or none."""
+        """As drafted, with its first three rules or none."""
         plan = replace(plan_of(self.spec), assignment=assignment)
-        return replace(plan, rules=plan.rules[:2] if block else ())
+        return replace(plan, rules=plan.rules[:3] if block else ())
 
     def link(self, assignment="clusters", *, block=False, progress=quiet):
         return link(self.a, self.b, self.plan(assignment, block=block), ENOUGH, progress)
