@@ -71,8 +71,8 @@ MAX_ROUNDS = 12
 MAX_SEARCHES = 3
 """How often kinds and law are looked for: the second time strangers are known better; later ones rarely differ."""
 
-SETTLED = 1e-2
-"""Change of the expected number of matches, relative to its square root, at which it has converged."""
+SETTLED, FEW = 1e-2, 5.0
+"""Change of the expected number of matches, relative to its square root, or to `FEW`, at which it has converged."""
 
 FINDABLE = 0.1
 """Share of a kind that blocking finds below which its number is what is believed of it, and not what was found."""
@@ -357,7 +357,7 @@ def first_joint(
     law = step.first_law()
     kinds = step.kinds(law, step.believed)
     known = step.relations(kinds, law, step.believed, Exclusion.unknown(len(kinds)))
-    least = np.where(np.array(kinds.shared) == STRANGERS, 0.0, POSSIBLE)
+    least = POSSIBLE * (1.0 - known.by_chance)
     known = replace(known, one_person=np.maximum(known.one_person, least))
     state = _State(law, step.believed, kinds, known, np.zeros(len(step.gamma)))
     return step.joint(state, 1.0, 0, converged=False)
@@ -411,7 +411,7 @@ def fit_joint(
         matches, posterior = step.links(joint, state.posterior, _part(progress, rounds))
         state = replace(state, matches=matches, posterior=posterior)
         total = float(matches.sum())
-        converged = abs(total - before) <= SETTLED * max(1.0, float(np.sqrt(total))) and searches == MAX_SEARCHES
+        converged = abs(total - before) <= SETTLED * max(FEW, float(np.sqrt(total))) and searches == MAX_SEARCHES
         before = total
         if converged:
             break
