@@ -84,12 +84,12 @@ def text(model: str = "") -> str:
 
 
 def test_they_reach_the_plan_and_no_signature() -> None:
-    given = "{expected_matches: 40, max_kin: 2, m_prior: [{field: surname, agreement: 0.8, weight: 50}]}"
+    given = "{expected_matches: 40, m_prior: [{field: surname, agreement: 0.8, weight: 50}]}"
     plain, believed = load_specification(text()), load_specification(text(given))
     assert load_specification(dump_specification(believed)) == believed
     assert encoding_digest(believed) == encoding_digest(plain)
     plan = plan_of(believed)
-    assert (plan.dependence, plan.expected_matches, plan.max_kin) == ("auto", 40, 2)
+    assert (plan.dependence, plan.expected_matches) == ("auto", 40)
     assert plan.m_prior == (("surname", MPrior(0.8, 50.0)),)
     # A date distinguishes the persons of a household by its kind, a name where the specification has it so.
     assert [field.describes for field in plan.fields] == ["name", "family", "birth"]
