@@ -88,7 +88,6 @@ def drawn_errors(linkage: Linkage, rng: np.random.Generator, n: int = DRAWS) -> 
         return np.full(n, false), np.full(n, missed)
     gamma = linkage.scheme.scheme.vectors(linkage.patterns.gamma, linkage.scheme.n_levels)
     each = posteriors(joint.kinds, Densities(Vectors(np.ascontiguousarray(gamma)), joint.law, joint.agreement))
-    n_patterns = each.shape[1]
     # Pairs of one pattern, one decision and nearly one probability count together.
     log_odds = np.log(chance) - np.log1p(-chance)
     bins = np.clip(np.rint(log_odds * 4.0) + 128, 0, 255).astype(np.int64)
