@@ -11,6 +11,7 @@ copies have the probability of their persons' link, and the decision takes one o
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -183,13 +184,30 @@ class LinkPosterior:
             found, at_random = persons.meeting(np.bincount(member[chosen], minlength=len(first)) > 0)
             return found[member] & chosen, at_random
         meeting, free = np.zeros(len(chosen), dtype=np.bool_), 1.0
+        for row, n, number in self._numbers(chosen):
+            meeting |= number[row] > 1
+            free *= 1.0 - float((number > 0).sum()) / n
+        return meeting & chosen, 1.0 - free
+
+    def excluded(self, linked: Flags) -> Flags:
+        """The pairs that some links exclude, whatever their levels.
+
+        `linked` (bool, shape (n_pairs,)). Returns bool, shape (n_pairs,).
+        """
+        if any(first is not None for first in self.copies):
+            persons, first, member = self.persons()
+            return persons.excluded(np.bincount(member[linked], minlength=len(first)) > 0)[member] & ~linked
+        excluded = np.zeros(len(linked), dtype=np.bool_)
+        for row, _, number in self._numbers(linked):
+            excluded |= number[row] > 0
+        return excluded & ~linked
+
+    def _numbers(self, chosen: Flags) -> Iterator[tuple[Ints, int, Ints]]:
+        """Of each file whose records have one link at most: rows of the pairs, records, pairs chosen of each record."""
         many = ("one_to_many", "many_to_one")
         for row, n, several in zip((self.row_a, self.row_b), (self.n_a, self.n_b), many, strict=True):
             if self.assignment not in (several, "none"):
-                number = np.bincount(row[chosen], minlength=int(row.max(initial=0)) + 1)
-                meeting |= number[row] > 1
-                free *= 1.0 - float((number > 0).sum()) / n
-        return meeting & chosen, 1.0 - free
+                yield row, n, np.bincount(row[chosen], minlength=int(row.max(initial=0)) + 1)
 
 
 Persons = tuple[LinkPosterior, I64, I64]

@@ -23,7 +23,7 @@ scheme is an entry there and one here.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
@@ -156,13 +156,14 @@ def fit_scheme(
     m_prior: Mapping[str, MPrior] = MappingProxyType({}),
     describes: Mapping[str, Describes] = MappingProxyType({}),
     further: Mapping[int, tuple[int, ...]] = MappingProxyType({}),
+    constant: Collection[int] = (),
 ) -> FittedScheme:
     """Fit a scheme to counts of comparison patterns.
 
     `patterns`: by the fields' comparison levels, whatever the scheme; `bounds`: inclusive upper bounds of each field's
     levels; `exceptions`: positions of the comparisons in which most matches have the lowest level; `describes`: of
     fields, what they describe; `further`: positions of comparisons beside the fields', and those of the fields that
-    each is of. Raises as `fit`, and PARAMETER for an unknown scheme. O(n_patterns * n_fields) per iteration.
+    each is of; `constant`: positions of fields in which a file has one value. Raises as `fit`, and PARAMETER for an unknown scheme. O(n_patterns * n_fields) per iteration.
 
     References
     ----------
@@ -178,6 +179,7 @@ def fit_scheme(
             m_prior.get(field, MPrior()),
             describes=describes.get(field, "trait"),
             of=further.get(q, ()),
+            constant=q in constant,
         )
         for q, field in enumerate(names)
     ]

@@ -44,7 +44,8 @@ class FieldLevels:
     An `exception` is a comparison in which most matches have the lowest level, such as the exchange of two values;
     estimation starts there. `m_prior` is what is believed of its m. `describes`
     is what the field tells of a person, as the specification says; `of`: of a further comparison, such as an exchange,
-    the positions of the fields that it compares.
+    the positions of the fields that it compares; `constant`: whether all records of a file have one value, which may be
+    that of a place or of nobody.
     """
 
     name: str
@@ -53,6 +54,7 @@ class FieldLevels:
     m_prior: MPrior = MPrior()
     describes: Describes = "trait"
     of: tuple[int, ...] = ()
+    constant: bool = False
 
     def __post_init__(self) -> None:
         if not 1 <= self.n_levels <= 127:

@@ -190,7 +190,7 @@ def estimated(
     """Estimate under the assignment, score and decide: a run's second half, and each replicate of its bootstrap."""
     patterns = found.patterns
     if fitted is None:
-        fitted = fitted_scheme(patterns, found.levels, found.n_a, found.n_b, plan)
+        fitted = fitted_scheme(patterns, found.levels, found.n_a, found.n_b, plan, found.lacking)
     links = found.posterior(kept.row_a, kept.row_b, plan)
     fitted, posterior = refine(fitted, found, kept, links, plan, progress)
     links = replace(links, recall=fitted.recall)
@@ -205,15 +205,21 @@ def estimated(
     return Estimated(fitted, links, posterior, scored, decision)
 
 
-def fitted_scheme(patterns: PatternCounts, levels: F64 | None, n_a: int, n_b: int, plan: LinkagePlan) -> FittedScheme:
+def fitted_scheme(
+    patterns: PatternCounts, levels: F64 | None, n_a: int, n_b: int, plan: LinkagePlan,
+    lacking: tuple[FieldsPresent, FieldsPresent],
+) -> FittedScheme:  # fmt: skip
     names, bounds = [field.name for field in plan.compared], [field.bounds for field in plan.compared]
     describes, beliefs = {field.name: field.describes for field in plan.fields}, dict(plan.m_prior)
     further = dict(zip(plan.swapped, plan.exchanged, strict=True))
     further |= {q: (plan.position[name],) for q, name in zip(plan.presence, plan.present, strict=True)}
+    # What is constant in both files says nothing, and shows in its one level.
+    constant = set(lacking[0].constant) ^ set(lacking[1].constant)
     settings, rules, swapped = estimation(plan), rule_fields(plan), plan.swapped
     return fit_scheme(
-        plan.scheme, patterns, names, bounds, n_a, n_b, settings, rules, levels, swapped, beliefs, describes, further
-    )
+        plan.scheme, patterns, names, bounds, n_a, n_b, settings, rules, levels, swapped, beliefs, describes, further,
+        constant,
+    )  # fmt: skip
 
 
 def scored_patterns(fitted: FittedScheme, patterns: PatternCounts) -> ScoredPatterns:

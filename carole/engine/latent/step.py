@@ -268,7 +268,7 @@ def resolved_with_values(
 
 def _as_in_mode_open(found: Candidates, plan: LinkagePlan) -> tuple[Candidates, Flags]:
     """The pairs that a run keeps for a decision by agreement, and which they are."""
-    fitted = fitted_scheme(found.patterns, found.levels, found.n_a, found.n_b, plan)
+    fitted = fitted_scheme(found.patterns, found.levels, found.n_a, found.n_b, plan, found.lacking)
     scored = worth_keeping(fitted, scored_patterns(fitted, found.patterns), plan, found.levels, found.lacking)
     n_pairs, minimum = found.patterns.n_pairs, KEPT_PROBABILITY
     chosen = choose_classes(

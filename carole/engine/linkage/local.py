@@ -90,7 +90,7 @@ class Run:
             patterns = PatternCounts(context.packing.unpack(code), mask, count)
         with self._stage("model"):
             lacking, equal = pairs.record_facts()
-            fitted = fitted_scheme(patterns, levels, n_a, n_b, plan)
+            fitted = fitted_scheme(patterns, levels, n_a, n_b, plan, lacking)
             scored = worth_keeping(fitted, scored_patterns(fitted, patterns), plan, levels, lacking)
             with_values = plan.latent is not None and not isinstance(pairs, WholePairs)
             selection = choose_classes(

@@ -47,7 +47,7 @@ from gemel.carole.fellegi_sunter.model_warnings import (
     worth,
 )
 from gemel.carole.fellegi_sunter.prior import LinkProbabilities
-from gemel.carole.fellegi_sunter.settings import Estimation, FieldLevels, RuleFields
+from gemel.carole.fellegi_sunter.settings import Estimation, FieldLevels, MPrior, RuleFields
 from gemel.common.arrays import F64, Ints
 from gemel.common.documents.result_warning import result_warning
 from gemel.common.progress import StageProgress, silent
@@ -79,6 +79,9 @@ FINDABLE = 0.1
 
 REPLACED = 0.05
 """Share of values replaced at random that m of any field may have."""
+
+NEARLY_ALL = 0.9
+"""Share of strangers' pairs at one level from which a field tells too little for this."""
 
 RARE = 0.05
 """Share of strangers' pairs from which a level shows whether values are replaced."""
@@ -142,9 +145,9 @@ class _Steps:
 
     # Law.
 
-    def first_law(self) -> Distribution:
-        """Strangers with independent fields, as all pairs are."""
-        return self._law_of(np.zeros(len(self._all_gamma)), self._u, choosing=False)
+    def independent_law(self, u: F64 | None = None) -> Distribution:
+        """Strangers with independent fields, of the levels of all pairs or of others."""
+        return self._law_of(np.zeros(len(self._all_gamma)), self._u if u is None else u, choosing=False)
 
     def law(self, state: _State, before: Distribution, *, choosing: bool) -> Distribution:
         """The law of the pairs of two people whose values coincide by chance at most."""
@@ -254,7 +257,8 @@ class _Steps:
     def agreement(self, levels: F64) -> F64:
         """m of a shared field, with its belief."""
         m = shares(levels + self._worth[:, None] * self.believed, self._valid, 0.0)
-        return np.where(self._unidentified[:, None], self.believed, held(m, self._u, self._fields))
+        m = m if self.plain else held(m, self.believed, self._u, self._fields)
+        return np.where(self._unidentified[:, None], self.believed, m)
 
     # What is reported.
 
@@ -318,21 +322,24 @@ class _Steps:
         return (*within, *misfits("others", self._all_gamma, others, self._fields, scale=scale))
 
 
-def held(m: F64, u: F64, fields: Sequence[FieldLevels]) -> F64:
+def held(m: F64, believed: F64, u: F64, fields: Sequence[FieldLevels]) -> F64:
     """m with no field's values replaced at random far more often than in other fields.
 
     A value that is wrong altogether looks like one that is not shared: the data do not tell an m with more of the first
     from more pairs that lack the field. So a relative's other date of birth could become an error in a person's own,
     round by round. Of each field the part of m that is as strangers' levels is at most `REPLACED`, or twice the median
-    of the other fields'.
+    of the other fields', or what is believed of it where that is more.
     """
-    often = np.where(u >= RARE, m / np.maximum(u, RARE), np.inf).min(axis=1)
+    often, usual = (np.where(u >= RARE, each / np.maximum(u, RARE), np.inf).min(axis=1) for each in (m, believed))
     free = np.array([not field.of and field.n_levels > 1 for field in fields])
+    free &= np.isfinite(often) & (u.max(axis=1) < NEARLY_ALL)
     kept = m.copy()
-    for q in np.flatnonzero(free & np.isfinite(often)):
-        others = free & np.isfinite(often)
+    for q in np.flatnonzero(free):
+        others = free.copy()
         others[q] = False
         most = max(REPLACED, 2.0 * float(np.median(often[others]))) if others.any() else 1.0
+        if fields[q].m_prior != MPrior():
+            most = max(most, float(usual[q]))
         if often[q] > most:
             kept[q] = (m[q] - (often[q] - most) * u[q]) / (1.0 - (often[q] - most))
     return kept
@@ -354,7 +361,7 @@ def first_joint(
     `POSSIBLE` of each kind is one person at least, so that those that competitors decide about are among them.
     """
     step = _Steps(model, patterns, dependence, settings, rules, level_counts, usable=usable)
-    law = step.first_law()
+    law = step.independent_law()
     kinds = step.kinds(law, step.believed)
     known = step.relations(kinds, law, step.believed, Exclusion.unknown(len(kinds)))
     least = POSSIBLE * (1.0 - known.by_chance)
@@ -399,7 +406,7 @@ def fit_joint(
     step = _Steps(
         model, patterns, dependence, settings, rules, level_counts, outside_blocks, pairs, evidence, p, p_prior, usable
     )
-    law, agreement = step.first_law(), step.believed
+    law, agreement = step.independent_law(), step.believed
     kinds = step.kinds(law, agreement)
     known = step.relations(kinds, law, agreement, Exclusion.unknown(len(kinds)))
     state = _State(law, agreement, kinds, known, np.zeros(len(step.gamma)))
@@ -431,8 +438,10 @@ def fit_joint(
         known = step.relations(kinds, law, agreement, Exclusion(*carried))
         state = replace(state, law=law, agreement=agreement, kinds=kinds, relations=known)
         recall = step.recall(state)
-    joint = replace(step.joint(state, recall, rounds, converged=converged), misfits=step.misfits(state))
     current = step.reported(state, converged=converged)
+    if step.plain:
+        state = replace(state, law=step.independent_law(current.u), agreement=current.m)
+    joint = replace(step.joint(state, recall, rounds, converged=converged), misfits=step.misfits(state))
     warnings = second_warnings(current, state.agreement, step.level_counts, float(state.matches.sum()), settings, rules)
     if dependence == "none":
         warnings = (*warnings, *ignored_dependence(joint.misfits))

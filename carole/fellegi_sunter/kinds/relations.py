@@ -29,6 +29,9 @@ CHANGED = {"name": 0.02, "birth": 0.02, "trait": 0.02, "family": 0.07, "househol
 """Probability that a person's true value is another in the second file: of each field of a name, of birth and of a
 trait; of any field of family, which change together, and so do those of a household."""
 
+UNSAID = 0.5
+"""Probability that fields with one value in all records of a file say nothing of a person, as if all had changed."""
+
 TOGETHER = 0.5
 """Share of the changes of a group that change all of its fields; the others change any of them."""
 
@@ -37,6 +40,9 @@ KIN = {"name": 0.01, "birth": 0.01, "trait": 0.5}
 
 FURTHER = 0.3
 """Probability that a further field of a name or of birth is shared by those who share one."""
+
+WHOLE = 0.1
+"""Probability that two of a family share all fields, at most: where none describes a name or birth."""
 
 FAMILY = 1.0
 """Pairs of a record with one of another person of the same family or household, to a record of the smaller file."""
@@ -99,18 +105,20 @@ class Relations:
 def log_changed(missing: int, fields: Sequence[FieldLevels]) -> float:
     """Log probability that of a person just these fields changed, as bits."""
     total = 0.0
-    groups: dict[str, list[int]] = {"family": [], "household": []}
+    groups: dict[str, list[int]] = {"family": [], "household": [], "constant": []}
     for q, field in enumerate(fields):
         if field.of or field.n_levels < 2:
             continue
         changed = missing >> q & 1
-        if field.describes in groups:
+        if field.constant:
+            groups["constant"].append(changed)
+        elif field.describes in groups:
             groups[field.describes].append(changed)
         else:
             chance = CHANGED[field.describes]
             total += math.log(chance if changed else 1 - chance)
     for name, of_group in groups.items():
-        n, chance = len(of_group), CHANGED[name]
+        n, chance = len(of_group), CHANGED.get(name, UNSAID)
         if not n:
             continue
         if not any(of_group):
@@ -171,14 +179,16 @@ def relations(
         rarest = float(log_top[k, 1:].min())
         by_law = math.log(n_pairs) + float(log_top[k, 0])
         between = math.log(n_pairs) + rarest - by_law
-        chance, kin = by_law + UNKNOWN * between, log_kin(shared, fields) + math.log(FAMILY * smaller)
+        kin = log_kin(shared, fields) if shared != full else min(log_kin(shared, fields), math.log(WHOLE))
+        chance, kin = by_law + UNKNOWN * between, kin + math.log(FAMILY * smaller)
         log_others = float(np.logaddexp(chance, kin))
         of_chance = math.exp(chance - log_others)
         spread = (1 - of_chance) * SPREAD_OF_KIN + of_chance * (SPREAD_OF_CHANCE + UNKNOWN * between)
         others[k] = of_chance
         # Number of pairs of one person, and of two, on the grid of theta; the grid is of the logit.
         log_a = np.log(numbers)[:, None] + change
-        spread_of_change = SPREAD_OF_CHANGE if shared != full else SPREAD_OF_NONE
+        certain = shared == full and not any(field.constant for field in fields)
+        spread_of_change = SPREAD_OF_NONE if certain else SPREAD_OF_CHANGE
         deviation_a = (log_n + log_theta - log_a) / spread_of_change
         deviation_b = (log_n + log_rest - log_others) / spread
         log_density = _log_belief(deviation_a) + _log_belief(deviation_b) - math.log(spread_of_change * spread)
