@@ -33,7 +33,7 @@ MAX_MISFITS = 10
 
 STRONG = 1.5
 """Factor of observed over expected agreement on both fields from which a dependence ignored is warned of: at it a model
-of independent fields claims 9 to 18 % more matches than where nothing depends (docs/dependence.md)."""
+of independent fields claims 4 to 7 % more matches than where nothing depends (docs/dependence.md)."""
 
 CERTAIN = 10.0
 """Minimum log Bayes factor of a dependence that is warned of, that of an edge among strangers."""
