@@ -176,7 +176,8 @@ def test_people_who_moved_are_linked(seed):
 )
 def test_kin_in_the_other_file_are_two_people(kin, share, shared, seed):
     found, claimed, joint = judged(seed, kin=kin, share=share)
-    assert found.f1 > 0.96
+    # The true weights give .951 to .998 in ten of each, and the same means: .976, .982 and .987.
+    assert found.f1 > 0.94
     # The data do not tell a son of one name from a person whose date of birth is wrong: what is claimed has its doubt.
     relations = joint.relations
     assert abs(claimed - 1) < 0.05 + 2 * (joint.kinds.pairs @ relations.doubt) / 200
