@@ -16,11 +16,11 @@ import numpy as np
 import polars as pl
 
 from benchmarks.survey import surveys
-from benchmarks.worlds.files import files
+from benchmarks.worlds.files import ID, files
 from benchmarks.worlds.population import Numbers
 from benchmarks.worlds.world import quiet
-from gemel.coordinator.demonstration.people import corrupt, generate, two_files
-from gemel.coordinator.demonstration.people.population import IDENTIFIER
+from gemel.coordinator.demonstration.people import TRUTH, corrupt, generate, two_files
+from gemel.coordinator.demonstration.people.population import CENSUS_DAY, IDENTIFIER
 
 Files = tuple[pl.DataFrame, ...]
 """Alice's and Bob's, or one file; each has a column `TRUTH`."""
@@ -30,9 +30,10 @@ ERRORS = 0.2
 
 _ADDRESS = ("house_number", "street", "town", "postcode")
 _REGISTER = ("given_name", "surname", "sex", "date_of_birth", *_ADDRESS, "telephone")
-#: A voters' list has no sex, and of the birth the year alone.
-_VOTERS = ("given_name", "middle_name", "surname", "birth_year", "birthplace", *_ADDRESS[:3], "county")
+#: A voters' list has no sex, of the birth the year alone, and a birthplace that is mostly the same.
+_VOTERS = ("given_name", "surname", "birth_year", "country", *_ADDRESS[:3], "county")
 _CENSUS = ("given_name", "surname", "sex", "birth_year", "marital_status", "birthplace", *_ADDRESS[:3])
+_CUSTOMS = ("slavic", "arabic", "chinese", "vietnamese", "indian")
 _GERMAN_LISTS = ("given_name", "middle_name", "surname", "birth_year", "birth_month", "birth_day")
 
 
@@ -43,22 +44,18 @@ def rows(small: bool = False) -> dict[str, Callable[[int], Files]]:
     return {
         "moved": partial(_world, records=1_500, common=0.1, fields=_REGISTER, kin="persons", moved_households=0.15),
         "foreigners": partial(_foreigners, large),
-        "voters": partial(_voters, large, 0.05),
-        "voters-20": partial(_voters, large, 0.2),
-        "voters-40": partial(_voters, large, 0.4),
+        "voters": partial(_voters, large, 0.1, 0.1),
+        "voters-20": partial(_voters, large, 0.2, 0.0),
+        "voters-40": partial(_voters, large, 0.4, 0.0),
         "fathers-and-sons": _fathers_and_sons,
         "siblings-and-twins": _siblings_and_twins,
-        "copies-of-columns": partial(
-            _world, common=0.1, errors=ERRORS, fields=(*_REGISTER, "full_name", "age"), kin="households"
-        ),
+        "copies-of-columns": _copies_of_columns,
         "kin": partial(_invented, 20_000 // less, 20_000 // less, 2_000 // less, sampled=1.0),
-        "four-poor-fields": partial(
-            _world, common=0.3, errors=ERRORS, fields=("given_name", "sex", "birth_year", "town"), kin="households"
-        ),
+        "four-poor-fields": _four_poor_fields,
         "dates-missing": partial(_dates, 0.3, None),
         "placeholders-10": partial(_dates, 0.1, "1900-01-01"),
         "placeholders-15": partial(_dates, 0.15, "1900-01-01"),
-        "500-against-20000": partial(_invented, 500 // less, 20_000 // less, 250 // less),
+        "500-against-20000": partial(_invented, 500 // less, 20_000 // less, 50 // less, sampled=1.0),
         "homes": _homes,
         "twins-apart": _twins_apart,
         "parts-of-dates": partial(_parts_of_dates, large),
@@ -75,20 +72,43 @@ def _world(seed: int, **changes: Any) -> Files:
     return files(quiet(**{"seed": seed, "geography": "country"} | changes))
 
 
-def _voters(records: int, errors: float, seed: int) -> Files:
+def _voters(records: int, errors: float, missing: float, seed: int) -> Files:
     """Two snapshots of whole households, some years apart."""
-    happened: dict[str, Any] = {"moved_households": 0.12, "moved_persons": 0.05, "married": 0.04}
-    return _world(
-        seed, records=records, common=0.7, errors=errors, error_kind="all", fields=_VOTERS, kin="households", **happened
-    )
+    happened: dict[str, Any] = {"moved_households": 0.12, "moved_persons": 0.05, "married": 0.04, "missing": missing}
+    wrong = {"errors": errors, "error_kind": "all", "kin": "households", "geography": "region"}
+    made = _world(seed, records=records, common=0.7, fields=_VOTERS, **happened, **wrong)
+    return tuple(table.rename({"country": "birthplace"}) for table in made)
 
 
 def _foreigners(records: int, seed: int) -> Files:
-    """Names of five alphabets' countries, a third romanised otherwise, and a column `date` of which 4 in 10 are off."""
-    spelt = {"custom": "mixture", "spelling": "some otherwise", "errors": 0.4, "error_kind": "dates"}
-    fields = ("given_name", "surname", "country", "date_of_birth")
-    made = _world(seed, records=records, common=0.3, fields=fields, kin="households", **spelt)
-    return tuple(table.rename({"date_of_birth": "date"}) for table in made)
+    """Names of five customs, romanised otherwise in Bob's file, and a column `date`, most of it off there."""
+    changes: dict[str, Any] = {"records": records // 5, "common": 0.3, "spelling": "all otherwise"}
+    changes |= {"errors": 0.8, "error_kind": "dates", "fields": ("given_name", "surname", "date_of_birth")}
+    parts = [_world(10 * seed + k, custom=custom, **changes) for k, custom in enumerate(_CUSTOMS)]
+    made = []
+    for tables in zip(*parts, strict=True):
+        told = (
+            table.with_columns((pl.lit(str(k)) + pl.col(name)).alias(name) for name in (ID, TRUTH))
+            for k, table in enumerate(tables)
+        )
+        made.append(pl.concat(told).rename({"date_of_birth": "date"}))
+    return tuple(made)
+
+
+def _copies_of_columns(seed: int) -> Files:
+    """Beside the names there is the full name, and beside the date of birth the age; a tenth in common."""
+    age = CENSUS_DAY.year - pl.col("date_of_birth").str.head(4).cast(pl.Int32, strict=False)
+    full = pl.concat_str("given_name", "surname", separator=" ", ignore_nulls=True)
+    made = _invented(3_000, 3_000, 300, seed)
+    return tuple(table.with_columns(full_name=full, age=age.cast(pl.String)) for table in made)
+
+
+def _four_poor_fields(seed: int) -> Files:
+    """Whole households, of which the fields hardly tell a member; a tenth in common."""
+    fields = ("surname", "postcode", "household_size", "sex")
+    return _world(
+        seed, common=0.1, errors=ERRORS, error_kind="all", fields=fields, kin="households", geography="region"
+    )
 
 
 def _census_and_survey(seed: int) -> Files:
@@ -109,7 +129,7 @@ def _invented(n_alice: int, n_bob: int, common: int, seed: int, sampled: float =
 
 
 def _dates(share: float, value: str | None, seed: int) -> Files:
-    """Of both files a share of the dates of birth is a placeholder or missing; a tenth in common."""
+    """Of both files a share of the dates of birth is a placeholder or missing; whole families, 30 people in common."""
     rng = np.random.default_rng([seed, 1])
     born = "date_of_birth"
 
@@ -117,7 +137,7 @@ def _dates(share: float, value: str | None, seed: int) -> Files:
         here = pl.Series(rng.random(table.height) < share)
         return table.with_columns(pl.when(here).then(pl.lit(value, pl.String)).otherwise(pl.col(born)).alias(born))
 
-    alice, bob = _invented(3_000, 3_000, 300, seed)
+    alice, bob = _invented(3_000, 3_000, 30, seed, sampled=1.0)
     return placed(alice), placed(bob)
 
 
@@ -132,11 +152,11 @@ def _fathers_and_sons(seed: int) -> Files:
 
 
 def _siblings_and_twins(seed: int) -> Files:
-    """In Bob's file are siblings of 300 and twins of 150 of Alice's people; 90 in common."""
+    """In Bob's file are siblings of 600 and twins of 300 of Alice's people; 30 in common."""
     rng = np.random.default_rng(seed)
-    alice, bob = _people(90, rng)
-    bob = _related(bob, 90, alice.head(300), ("surname",), (-8, 8), rng)
-    bob = _related(bob, 390, alice[300:450], ("surname", "date_of_birth"), None, rng)
+    alice, bob = _people(30, rng)
+    bob = _related(bob, 30, alice.head(600), ("surname",), (-8, 8), rng)
+    bob = _related(bob, 630, alice[600:900], ("surname", "date_of_birth"), None, rng)
     return _finished(alice, bob, rng)
 
 
@@ -149,16 +169,14 @@ def _twins_apart(seed: int) -> Files:
 
 
 def _homes(seed: int) -> Files:
-    """A tenth of all people, of whom a tenth are in common, live in homes of 20 to 200 with one telephone."""
+    """Whole families, 30 people in common; a tenth of all live in homes of 20 to 200 with one telephone."""
     rng = np.random.default_rng(seed)
-    people = generate(5_700, rng, sampled=0.05)
-    sizes = rng.integers(20, 201, size=570 // 20)
-    inmates = rng.permutation(people.height)[:570]
-    firsts = np.repeat(np.cumsum(sizes) - sizes, sizes)[:570]
+    people = generate(5_970, rng)
+    sizes = rng.integers(20, 201, size=597 // 20 + 1)
+    inmates = rng.permutation(people.height)[:597]
     where = np.arange(people.height)
-    where[inmates] = inmates[firsts]
-    columns = (*_ADDRESS, "phone")
-    people = people.with_columns(people[name][where] for name in columns)
+    where[inmates] = inmates[np.repeat(np.cumsum(sizes) - sizes, sizes)[:597]]
+    people = people.with_columns(people[name][where] for name in (*_ADDRESS, "phone"))
     return _finished(people.head(3_000), people.tail(3_000), rng)
 
 
