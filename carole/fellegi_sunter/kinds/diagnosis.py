@@ -35,7 +35,7 @@ MAX_MISFITS = 10
 
 STRONG = 1.5
 """Factor of observed over expected agreement on both fields from which a dependence ignored is warned of: at it a model
-of independent fields claims 4 to 8 % more matches than where nothing depends (docs/dependence.md)."""
+of independent fields claims 4 to 7 % more matches than where nothing depends (docs/dependence.md)."""
 
 CERTAIN_NUMBER = 100.0
 """How many times itself a number of matches is worth that the kinds of pairs say."""
