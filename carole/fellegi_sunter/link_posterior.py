@@ -20,6 +20,7 @@ from gemel.carole.fellegi_sunter.candidate_graph import Beliefs, Settled
 from gemel.carole.fellegi_sunter.link_rule import Assignment
 from gemel.carole.fellegi_sunter.one_to_one import Competition, check_pairs
 from gemel.carole.fellegi_sunter.prior import (
+    EXPECTATION_WORTH,
     BetaBipartite,
     BetaPartners,
     LinkProbabilities,
@@ -88,7 +89,7 @@ class LinkPosterior:
     `assignment`: one_to_one, greedy: no record has two links. many_to_one: no record of A has. one_to_many: no record
     of B has. clusters: no person has, and the copies are all records of one. none: pairs do not exclude each other;
     `row_a`, `row_b` (int, shape (n_pairs,)): rows of the two files; no pair twice; `expected_matches`: prior mean of
-    the number of links, worth `EXPECTATION_WORTH` matches; None: any number is as likely; `recall`: share of the
+    the number of links, and `worth` matches; None: any number is as likely; `recall`: share of the
     matches that are among the pairs that could be kept. Links are counted among those, while a match weight is of any
     pair: a pair's odds are 1 / recall times what its weight and the number of links make them; `threads`: on which
     one_to_one is worked out; the result is the same; `arranged`: of these pairs; a copy with other weights in view
@@ -102,6 +103,7 @@ class LinkPosterior:
     n_b: int
     copies: Copies = field(default=(None, None), repr=False)
     expected_matches: float | None = None
+    worth: float = EXPECTATION_WORTH
     recall: float = 1.0
     threads: int = 1
     arranged: Arranged = field(default_factory=Arranged, repr=False, compare=False)
@@ -131,7 +133,7 @@ class LinkPosterior:
             made.competition = made.competition or Competition(self.row_a, self.row_b, self.threads)
             return made.competition.probabilities(weight, self.bipartite_prior, progress, near, cycles=cycles)
         record, partner, n_records, n_partners = self.choices
-        prior = BetaPartners(n_records, n_partners, *beta_parameters(self.expected_matches, n_records))
+        prior = BetaPartners(n_records, n_partners, *beta_parameters(self.expected_matches, n_records, self.worth))
         check_pairs(record, partner, weight)
         return at_implied_number(Stars(record, weight * np.log(2.0)), prior, progress)
 
@@ -155,7 +157,7 @@ class LinkPosterior:
     def bipartite_prior(self) -> BetaBipartite:
         """Of the links of a one_to_one linkage."""
         smaller = min(self.n_a, self.n_b)
-        return BetaBipartite(self.n_a, self.n_b, *beta_parameters(self.expected_matches, smaller))
+        return BetaBipartite(self.n_a, self.n_b, *beta_parameters(self.expected_matches, smaller, self.worth))
 
     def persons(self) -> Persons:
         """The same of persons: a pair for all pairs of their records, the first of these, and which one each is of."""

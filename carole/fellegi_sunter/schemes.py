@@ -32,6 +32,7 @@ import numpy as np
 from gemel.carole.comparison.counting import summed
 from gemel.carole.fellegi_sunter.em import fit
 from gemel.carole.fellegi_sunter.kinds.diagnosis import JointModel
+from gemel.carole.fellegi_sunter.link_posterior import LinkPosterior
 from gemel.carole.fellegi_sunter.model import MISSING, Model, PatternCounts, log2_ratios, probability_of, table_sums
 from gemel.carole.fellegi_sunter.settings import Estimation, FieldLevels, MPrior, RuleFields
 from gemel.carole.fellegi_sunter.standard_errors import StandardErrors
@@ -114,10 +115,9 @@ class FittedScheme:
     n_levels: tuple[int, ...] = ()
     standard_errors: StandardErrors | None = None
 
-    @property
-    def recall(self) -> float:
-        """Share of the matches that blocking kept, as the link probabilities suppose."""
-        return 1.0 if self.joint is None else self.joint.recall
+    def informed(self, links: LinkPosterior) -> LinkPosterior:
+        """Links with what the model says of their number, and of what blocking lost."""
+        return links if self.joint is None else self.joint.informed(links)
 
     @property
     def warnings(self) -> tuple[ResultWarning, ...]:
@@ -163,7 +163,8 @@ def fit_scheme(
     `patterns`: by the fields' comparison levels, whatever the scheme; `bounds`: inclusive upper bounds of each field's
     levels; `exceptions`: positions of the comparisons in which most matches have the lowest level; `describes`: of
     fields, what they describe; `further`: positions of comparisons beside the fields', and those of the fields that
-    each is of; `constant`: positions of fields in which a file has one value. Raises as `fit`, and PARAMETER for an unknown scheme. O(n_patterns * n_fields) per iteration.
+    each is of; `constant`: positions of fields in which one file has one value. Raises as `fit`, and PARAMETER for an
+    unknown scheme. O(n_patterns * n_fields) per iteration.
 
     References
     ----------

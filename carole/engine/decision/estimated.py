@@ -193,7 +193,7 @@ def estimated(
         fitted = fitted_scheme(patterns, found.levels, found.n_a, found.n_b, plan, found.lacking)
     links = found.posterior(kept.row_a, kept.row_b, plan)
     fitted, posterior = refine(fitted, found, kept, links, plan, progress)
-    links = replace(links, recall=fitted.recall)
+    links = fitted.informed(links)
     scored = scored_patterns(fitted, patterns)
     if posterior is not None:
         # Estimation did without the probabilities of records that compete in a cycle, and without rarity.

@@ -150,7 +150,7 @@ def extended(
     scored = scored_patterns(fit.scheme, patterns)
     posterior = None
     if plan.competing:
-        links = replace(found.posterior(rows.row_a, rows.row_b, plan), recall=fit.scheme.recall)
+        links = fit.scheme.informed(found.posterior(rows.row_a, rows.row_b, plan))
         total = scored.weight[rows.pattern] + bits
         posterior = links.probabilities(total, lambda done: progress(0.9 + 0.1 * done))
     model = fit.scheme.model

@@ -18,7 +18,9 @@ import numpy as np
 from gemel.carole.fellegi_sunter.kinds.law import Distribution, EstimationMask, Tables
 from gemel.carole.fellegi_sunter.kinds.pair_kinds import TINY, Densities, Kinds, Vectors, posteriors
 from gemel.carole.fellegi_sunter.kinds.relations import Relations
+from gemel.carole.fellegi_sunter.link_posterior import LinkPosterior
 from gemel.carole.fellegi_sunter.model import probability_of
+from gemel.carole.fellegi_sunter.model_warnings import FEWEST_MATCHES
 from gemel.carole.fellegi_sunter.settings import FieldLevels
 from gemel.common.arrays import F64, I8, U64, Flags, Ints
 from gemel.common.documents.result_warning import ResultWarning, result_warning
@@ -33,7 +35,10 @@ MAX_MISFITS = 10
 
 STRONG = 1.5
 """Factor of observed over expected agreement on both fields from which a dependence ignored is warned of: at it a model
-of independent fields claims 4 to 8 % more matches than where nothing depends (docs/dependence.md)."""
+of independent fields claims 4 to 7 % more matches than where nothing depends (docs/dependence.md)."""
+
+CERTAIN_NUMBER = 100.0
+"""How many times itself a number of matches is worth that the kinds of pairs say."""
 
 CERTAIN = 10.0
 """Minimum log Bayes factor of a dependence that is warned of, that of an edge among strangers."""
@@ -176,6 +181,17 @@ class JointModel:
         """What the law's graph is: none, pairwise (a forest) or decomposable."""
         largest = max(clique.bit_count() for clique in self.law.structure.graph.cliques)
         return ("none", "pairwise", "decomposable")[min(largest, 3) - 1]
+
+    def informed(self, links: LinkPosterior) -> LinkPosterior:
+        """Links whose number and recall are those of the kinds.
+
+        Pairs of one kind are one person together or not at all: a number of links that followed from their
+        probabilities would raise these again.
+        """
+        if self.is_plain:
+            return replace(links, recall=self.recall)
+        expected = max(float(self.kinds.pairs @ self.relations.one_person) * self.recall, FEWEST_MATCHES)
+        return replace(links, recall=self.recall, expected_matches=expected, worth=CERTAIN_NUMBER * max(expected, 1.0))
 
     def log_probabilities(self, gamma: I8) -> tuple[F64, F64]:
         """Log probabilities of comparison vectors among pairs of one person, and of two: shape (n_patterns,) each.

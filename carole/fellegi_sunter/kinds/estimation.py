@@ -68,6 +68,9 @@ LIKELY = 0.5
 MAX_ROUNDS = 12
 """Rounds before giving up, which is reported."""
 
+MAX_ROUNDS_OF_PLAIN = 60
+"""The same without kinds: m is then all there is to learn, and starts at its belief."""
+
 MAX_SEARCHES = 3
 """How often kinds and law are looked for: the second time strangers are known better; later ones rarely differ."""
 
@@ -81,7 +84,7 @@ REPLACED = 0.05
 """Share of values replaced at random that m of any field may have."""
 
 NEARLY_ALL = 0.9
-"""Share of strangers' pairs at one level from which a field tells too little for this."""
+"""Share of strangers' pairs at the top level from which a field tells too little for this."""
 
 RARE = 0.05
 """Share of strangers' pairs from which a level shows whether values are replaced."""
@@ -236,7 +239,7 @@ class _Steps:
         """Expected matches by pattern, and the link probabilities of the kept pairs."""
         weight, known = model.weights_of(self.vectors), self._evidence
         if self._pairs is not None:
-            links, pattern = replace(self._pairs[0], recall=model.recall), self._pairs[1]
+            links, pattern = model.informed(self._pairs[0]), self._pairs[1]
             of_pairs = weight[pattern] if known is None else weight[pattern] + known.bits
             posterior = links.probabilities(of_pairs, progress, near=before is not None, cycles=False)
             matches = np.bincount(pattern, posterior.probability, minlength=len(weight))
@@ -267,6 +270,8 @@ class _Steps:
             return self._p
         believed, others = self._p_prior
         of_one = float((state.kinds.pairs * state.relations.one_person).sum())
+        if self._evidence is not None and state.matches.any():
+            of_one = float(state.matches.sum()) / self.recall(state)
         expected = max(of_one, FEWEST_MATCHES) + believed
         return min(expected / (self.n_pairs + believed + others), 1 - 1e-9)
 
@@ -332,7 +337,7 @@ def held(m: F64, believed: F64, u: F64, fields: Sequence[FieldLevels]) -> F64:
     """
     often, usual = (np.where(u >= RARE, each / np.maximum(u, RARE), np.inf).min(axis=1) for each in (m, believed))
     free = np.array([not field.of and field.n_levels > 1 for field in fields])
-    free &= np.isfinite(often) & (u.max(axis=1) < NEARLY_ALL)
+    free &= np.isfinite(often) & (u[np.arange(len(u)), [field.n_levels - 1 for field in fields]] < NEARLY_ALL)
     kept = m.copy()
     for q in np.flatnonzero(free):
         others = free.copy()
@@ -410,9 +415,10 @@ def fit_joint(
     kinds = step.kinds(law, agreement)
     known = step.relations(kinds, law, agreement, Exclusion.unknown(len(kinds)))
     state = _State(law, agreement, kinds, known, np.zeros(len(step.gamma)))
-    searches, converged, rounds, before = 1, False, 0, -1.0
+    searches, converged, rounds, before = MAX_SEARCHES if step.plain else 1, False, 0, -1.0
+    most = MAX_ROUNDS_OF_PLAIN if step.plain else MAX_ROUNDS
     recall = step.recall(state)
-    while not converged and rounds < MAX_ROUNDS:
+    while not converged and rounds < most:
         rounds += 1
         joint = step.joint(state, recall, rounds, converged=False)
         matches, posterior = step.links(joint, state.posterior, _part(progress, rounds))
@@ -432,7 +438,7 @@ def fit_joint(
             kinds, searches = step.kinds(law, agreement, state.kinds.shared[2:] if rounds > 1 else ()), searches + 1
         else:
             kinds = fitted(state.kinds, step.counted(law, agreement), 60)[0]
-        if step.plain and pairs is not None:
+        if step.plain:
             kinds = replace(kinds, pairs=np.array([step.n_pairs, max(total / recall, FEWEST_MATCHES)]))
         carried = np.array([excluded.get(shared, np.zeros(3)) for shared in kinds.shared]).T
         known = step.relations(kinds, law, agreement, Exclusion(*carried))

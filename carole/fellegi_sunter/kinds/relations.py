@@ -25,7 +25,7 @@ from gemel.carole.fellegi_sunter.settings import FieldLevels
 from gemel.common.arrays import F64
 from gemel.risk.models.graphs import members
 
-CHANGED = {"name": 0.02, "birth": 0.02, "trait": 0.02, "family": 0.07, "household": 0.2}
+CHANGED = {"name": 0.03, "birth": 0.02, "trait": 0.02, "family": 0.07, "household": 0.2}
 """Probability that a person's true value is another in the second file: of each field of a name, of birth and of a
 trait; of any field of family, which change together, and so do those of a household."""
 

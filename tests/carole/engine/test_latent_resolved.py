@@ -98,9 +98,7 @@ def test_a_run_estimates_what_the_library_does(insured: Insured, monkeypatch: py
     for clique, own in zip(linkage.latent.joint.model.cliques, fit.joint.cliques, strict=True):
         np.testing.assert_allclose(clique.values, own.values, atol=1e-6)
     rows = fit.refitted.kept
-    links = LinkPosterior(
-        "one_to_one", rows.row_a, rows.row_b, found.n_a, found.n_b, recall=fit.scheme.recall, threads=1
-    )
+    links = fit.scheme.informed(LinkPosterior("one_to_one", rows.row_a, rows.row_b, found.n_a, found.n_b, threads=1))
     weight = fit.scheme.match_weights(found.patterns.gamma)[rows.pattern] + rows.log_factor / math.log(2.0)
     own = links.probabilities(weight).probability
     at = {pair: i for i, pair in enumerate(zip(linkage.pairs.row_a, linkage.pairs.row_b, strict=True))}
