@@ -411,7 +411,8 @@ def fit_joint(
     step = _Steps(
         model, patterns, dependence, settings, rules, level_counts, outside_blocks, pairs, evidence, p, p_prior, usable
     )
-    law, agreement = step.independent_law(), step.believed
+    law = step.independent_law()
+    agreement = model.m if step.plain and pairs is None else step.believed
     kinds = step.kinds(law, agreement)
     known = step.relations(kinds, law, agreement, Exclusion.unknown(len(kinds)))
     state = _State(law, agreement, kinds, known, np.zeros(len(step.gamma)))
