@@ -339,7 +339,7 @@ def held(m: F64, believed: F64, u: F64, fields: Sequence[FieldLevels]) -> F64:
     free = np.array([not field.of and field.n_levels > 1 for field in fields])
     free &= np.isfinite(often) & (u[np.arange(len(u)), [field.n_levels - 1 for field in fields]] < NEARLY_ALL)
     kept = m.copy()
-    for q in np.flatnonzero(free):
+    for q in np.flatnonzero(free).tolist():
         others = free.copy()
         others[q] = False
         most = max(REPLACED, 2.0 * float(np.median(often[others]))) if others.any() else 1.0
