@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, Tag, field_validator
 
 from gemel.common.parties import Side
+from gemel.common.specification.model.column_words import described_by
 from gemel.common.specification.model.defaults import (
     KINDS,
     LEVELS,
@@ -108,6 +109,11 @@ def _of_kind(attribute: str) -> Any:
     return default
 
 
+def _of_name(validated: dict[str, Any]) -> Any:
+    """What a field describes by its name, and otherwise by its kind."""
+    return described_by(validated.get("name", "")) or _of_kind("describes")(validated)
+
+
 class FieldSpec(Section):
     """A field on which the two files are compared."""
 
@@ -160,11 +166,11 @@ class FieldSpec(Section):
     value_frequencies: bool = False
     """Whether agreement on a rare value counts for more than on a common one. Where several fields carry the same
     information (a suburb and its postcode), for one of them only."""
-    describes: Describes = Field(default_factory=_of_kind("describes"))
+    describes: Describes = Field(default_factory=_of_name)
     """What it says of a person. name: given name, initials. birth: date, year or place of birth, age. trait: kept, but
     shared by many, as sex or nationality. family: surname, mother's name; shared with kin, may change at marriage.
-    household: address, phone, municipality; shared with the home, changes with a move. The first three are *personal*:
-    pairs that agree on no more of them than strangers are never taken for records of one person with errors."""
+    household: address, phone, municipality; shared with the home, changes with a move. Default: what the field's name
+    says, and otherwise its kind's."""
     key_domain: Name = Field(default_factory=lambda validated: validated.get("name", ""))
     """Fields of one key domain are signed with the same keys, so that a given name can be compared with a surname.
     Default: the field's name, a domain of its own."""

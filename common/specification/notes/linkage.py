@@ -6,7 +6,6 @@ from collections.abc import Iterator
 
 from gemel.common.language.message_words import listed
 from gemel.common.parties import Side
-from gemel.common.specification.model.column_words import described_by
 from gemel.common.specification.model.defaults import LEVELS
 from gemel.common.specification.model.fields import FieldSpec
 from gemel.common.specification.model.leakage import confused, standard_error
@@ -88,10 +87,6 @@ def _scheme(spec: Specification) -> Iterator[str]:
 
 
 def _values(spec: Specification) -> Iterator[str]:
-    named = {field.name: described_by(field.name) or field.describes for field in spec.fields}
-    if wrong := [field for field in spec.fields if field.describes == field.defaults.describes != named[field.name]]:
-        each = ", ".join(f"{field.name} {field.describes} ({named[field.name]})" for field in wrong)
-        yield note("described_otherwise", each=each)
     counted = [field.name for field in spec.fields if field.value_frequencies]
     if counted:
         yield note("rare_values", counted=listed(counted))

@@ -91,7 +91,7 @@ def test_they_reach_the_plan_and_no_signature() -> None:
     plan = plan_of(believed)
     assert (plan.dependence, plan.expected_matches) == ("auto", 40)
     assert plan.m_prior == (("surname", MPrior(0.8, 50.0)),)
-    # A date distinguishes the persons of a household by its kind, a name where the specification has it so.
+    # What a field describes follows from its name where this says so, and otherwise from its kind.
     assert [field.describes for field in plan.fields] == ["name", "family", "birth"]
     assert [field.personal for field in plan.fields] == [True, False, True]
     assert "describes" not in dump_specification(load_specification(text().replace(", describes: name", "")))

@@ -75,15 +75,6 @@ def test_levels_that_tokens_or_bits_cannot_distinguish() -> None:
     assert "f4" not in reported
 
 
-def test_a_field_that_describes_otherwise_than_its_name_says_is_noted() -> None:
-    kinds = {"given_name": "name", "town": "category", "x": "name"}
-    plain = [{"name": name, "kind": kind} for name, kind in kinds.items()]
-    noted = text(fields=[*plain, {"name": "surname", "kind": "name"}], blocking=())
-    assert "by its name (in brackets): given_name family (name), town trait (household). If the name" in noted
-    stated = [{**plain[0], "describes": "name"}, {**plain[1], "describes": "household"}, plain[2]]
-    assert "in brackets" not in text(fields=stated, blocking=())
-
-
 def test_shared_domains_identifiers_and_columns() -> None:
     reported = text(
         blocking=(), fields=fields({"key_domain": "n", "column": "x"}, {"key_domain": "n", "column": "rec_id"})
