@@ -211,7 +211,7 @@ def fitted_scheme(
 ) -> FittedScheme:  # fmt: skip
     names, bounds = [field.name for field in plan.compared], [field.bounds for field in plan.compared]
     describes, beliefs = {field.name: field.describes for field in plan.fields}, dict(plan.m_prior)
-    further = dict(zip(plan.swapped, plan.exchanged, strict=True))
+    further: dict[int, tuple[int, ...]] = dict(zip(plan.swapped, plan.exchanged, strict=True))
     further |= {q: (plan.position[name],) for q, name in zip(plan.presence, plan.present, strict=True)}
     # What is constant in both files says nothing, and shows in its one level.
     constant = set(lacking[0].constant) ^ set(lacking[1].constant)

@@ -339,7 +339,7 @@ def held(m: F64, believed: F64, u: F64, fields: Sequence[FieldLevels]) -> F64:
     free = np.array([not field.of and field.n_levels > 1 for field in fields])
     free &= np.isfinite(often) & (u[np.arange(len(u)), [field.n_levels - 1 for field in fields]] < NEARLY_ALL)
     kept = m.copy()
-    for q in np.flatnonzero(free):
+    for q in np.flatnonzero(free).tolist():
         others = free.copy()
         others[q] = False
         most = max(REPLACED, 2.0 * float(np.median(often[others]))) if others.any() else 1.0
@@ -411,7 +411,8 @@ def fit_joint(
     step = _Steps(
         model, patterns, dependence, settings, rules, level_counts, outside_blocks, pairs, evidence, p, p_prior, usable
     )
-    law, agreement = step.independent_law(), step.believed
+    law = step.independent_law()
+    agreement = model.m if step.plain and pairs is None else step.believed
     kinds = step.kinds(law, agreement)
     known = step.relations(kinds, law, agreement, Exclusion.unknown(len(kinds)))
     state = _State(law, agreement, kinds, known, np.zeros(len(step.gamma)))

@@ -199,7 +199,7 @@ def posteriors(kinds: Kinds, densities: Densities) -> F64:
         total = np.stack([densities.log_density(shared) for shared in kinds.shared]) + np.log(kinds.pairs)[:, None]
     total -= total.max(axis=0)
     odds: F64 = np.exp(total)
-    return odds / odds.sum(axis=0)
+    return np.asarray(odds / odds.sum(axis=0))
 
 
 def fitted(kinds: Kinds, counted: Counted, steps: int = EM_STEPS) -> tuple[Kinds, float]:

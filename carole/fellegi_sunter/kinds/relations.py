@@ -35,7 +35,7 @@ UNSAID = 0.5
 TOGETHER = 0.5
 """Share of the changes of a group that change all of its fields; the others change any of them."""
 
-KIN = {"name": 0.01, "birth": 0.01, "trait": 0.5}
+KIN = {"name": 0.01, "birth": 0.01}
 """Probability that two of a family share such a field, further than by chance: namesakes, twins."""
 
 FURTHER = 0.3
@@ -165,7 +165,8 @@ def relations(
     numbers = np.geomspace(0.1, max(most, 2.0), 61)
     theta = expit(_LOGIT)
     log_theta, log_rest = -np.logaddexp(0.0, -_LOGIT), -np.logaddexp(0.0, _LOGIT)
-    log_posterior = np.zeros(len(numbers))
+    # Half of the belief is even in the share of people in common, half in its logarithm.
+    log_posterior = np.log(0.5 / math.log(numbers[-1] / numbers[0]) + 0.5 * numbers / numbers[-1])
     if expected_matches is not None:
         log_posterior -= 0.5 * (np.log(numbers / expected_matches) / 0.7) ** 2
     of_kind: list[F64 | None] = []
