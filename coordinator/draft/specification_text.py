@@ -142,9 +142,8 @@ def _wrapped(paragraph: str, width: int) -> list[str]:
 
 def _default(part: FieldSpec | VariableSpec, key: str) -> object:
     """The default of a key, which may follow from a field's name and kind."""
-    return type(part).model_fields[key].get_default(
-        call_default_factory=True, validated_data={"name": part.name, "kind": getattr(part, "kind", "text")}
-    )
+    known = {"name": part.name, "kind": getattr(part, "kind", "text")}
+    return type(part).model_fields[key].get_default(call_default_factory=True, validated_data=known)
 
 
 def json_schema() -> dict[str, Any]:
