@@ -47,7 +47,7 @@ WHOLE = 0.1
 FAMILY = 1.0
 """Pairs of a record with one of another person of the same family or household, to a record of the smaller file."""
 
-UNKNOWN = 0.15
+UNKNOWN = 0.08
 """How far strangers' agreement on several fields may lie between what the law has and that of the rarest of them."""
 
 SPREAD_OF_CHANGE, SPREAD_OF_NONE, SPREAD_OF_KIN, SPREAD_OF_CHANCE = 1.0, 0.3, 1.5, 0.3
