@@ -1,6 +1,6 @@
 r"""Entities: the persons of two files, each of its records, and one of A with one of B where they are linked.
 
-Persons are found within each file first (`same_person`), and linked one to one then: their likelihood ratio is the mean
+Persons are found within each file first (`persons`), and linked one to one then: their likelihood ratio is the mean
 over the pairs of their records, since any of these may be the pair that the others were copied from (`link_posterior`).
 Given that two persons are linked, a pair of their records was that one with a probability :math:`r` in proportion to
 its likelihood ratio. Two records are of one entity if each is of the person of its file's record in that pair:
