@@ -199,7 +199,7 @@ class _Steps:
 
     # Relations.
 
-    def relations(self, kinds: Kinds, law: Distribution, agreement: F64, exclusion: Exclusion) -> Relations:
+    def relations(self, kinds: Kinds, law: Distribution, exclusion: Exclusion) -> Relations:
         n = len(kinds)
         if self.plain:
             return Relations(np.array([0.0, 1.0]), np.zeros(2), np.array([1.0, 0.0]), float(kinds.pairs[1]))
@@ -212,8 +212,8 @@ class _Steps:
                 gamma[k * (len(tops) + 1) + 1 + q, q] = tops[q]
         log_top = law.log_probability(gamma).reshape(n, len(tops) + 1)
         return relations(
-            kinds, self._fields, log_top, self._found(law, agreement), (self._model.n_a, self._model.n_b), exclusion,
-            one_each=self._one_each, expected_matches=self._settings.expected_matches,
+            kinds, self._fields, log_top, (self._model.n_a, self._model.n_b), exclusion, one_each=self._one_each,
+            expected_matches=self._settings.expected_matches,
         )  # fmt: skip
 
     def exclusion(self, state: _State) -> Exclusion:
@@ -368,7 +368,7 @@ def first_joint(
     step = _Steps(model, patterns, dependence, settings, rules, level_counts, usable=usable)
     law = step.independent_law()
     kinds = step.kinds(law, step.believed)
-    known = step.relations(kinds, law, step.believed, Exclusion.unknown(len(kinds)))
+    known = step.relations(kinds, law, Exclusion.unknown(len(kinds)))
     least = POSSIBLE * (1.0 - known.by_chance)
     known = replace(known, one_person=np.maximum(known.one_person, least))
     state = _State(law, step.believed, kinds, known, np.zeros(len(step.gamma)))
@@ -414,7 +414,7 @@ def fit_joint(
     law = step.independent_law()
     agreement = model.m if step.plain and pairs is None else step.believed
     kinds = step.kinds(law, agreement)
-    known = step.relations(kinds, law, agreement, Exclusion.unknown(len(kinds)))
+    known = step.relations(kinds, law, Exclusion.unknown(len(kinds)))
     state = _State(law, agreement, kinds, known, np.zeros(len(step.gamma)))
     searches, converged, rounds, before = MAX_SEARCHES if step.plain else 1, False, 0, -1.0
     most = MAX_ROUNDS_OF_PLAIN if step.plain else MAX_ROUNDS
@@ -442,7 +442,7 @@ def fit_joint(
         if step.plain:
             kinds = replace(kinds, pairs=np.array([step.n_pairs, max(total / recall, FEWEST_MATCHES)]))
         carried = np.array([excluded.get(shared, np.zeros(3)) for shared in kinds.shared]).T
-        known = step.relations(kinds, law, agreement, Exclusion(*carried))
+        known = step.relations(kinds, law, Exclusion(*carried))
         state = replace(state, law=law, agreement=agreement, kinds=kinds, relations=known)
         recall = step.recall(state)
     current = step.reported(state, converged=converged)

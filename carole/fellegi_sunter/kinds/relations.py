@@ -20,7 +20,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import expit, logit, logsumexp
 
-from gemel.carole.fellegi_sunter.kinds.pair_kinds import STRANGERS, Kinds, ShareFound
+from gemel.carole.fellegi_sunter.kinds.pair_kinds import STRANGERS, Kinds
 from gemel.carole.fellegi_sunter.settings import FieldLevels
 from gemel.common.arrays import F64
 from gemel.risk.models.graphs import members
@@ -147,7 +147,6 @@ def relations(
     kinds: Kinds,
     fields: Sequence[FieldLevels],
     log_top: F64,
-    found: ShareFound,
     n_records: tuple[int, int],
     exclusion: Exclusion,
     *,
@@ -170,7 +169,6 @@ def relations(
     if expected_matches is not None:
         log_posterior -= 0.5 * (np.log(numbers / expected_matches) / 0.7) ** 2
     of_kind: list[F64 | None] = []
-    others = np.zeros(len(kinds))
     for k, (shared, n) in enumerate(zip(kinds.shared, kinds.pairs, strict=True)):
         if shared == STRANGERS:
             of_kind.append(None)
@@ -185,7 +183,6 @@ def relations(
         log_others = float(np.logaddexp(chance, kin))
         of_chance = math.exp(chance - log_others)
         spread = (1 - of_chance) * SPREAD_OF_KIN + of_chance * (SPREAD_OF_CHANCE + UNKNOWN * between)
-        others[k] = of_chance
         # Number of pairs of one person, and of two, on the grid of theta; the grid is of the logit.
         log_a = np.log(numbers)[:, None] + change
         certain = shared == full and not any(field.constant for field in fields)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gemel.carole.fellegi_sunter.kinds.pair_kinds import STRANGERS, Kinds, ShareFound
+from gemel.carole.fellegi_sunter.kinds.pair_kinds import STRANGERS, Kinds
 from gemel.carole.fellegi_sunter.kinds.relations import CHANGED, Exclusion, log_changed, log_kin, relations
 from gemel.carole.fellegi_sunter.settings import FieldLevels
 from gemel.risk.models.graphs import mask_of, members
@@ -56,9 +56,8 @@ def related(pairs, exclusion=None, n_records=(5000, 4000), one_each=True, expect
         log_top[k, 1:] = [math.log(U[q]) if q in set(members(shared)) else 0.0 for q in range(len(fields))]
         log_top[k, 0] = log_top[k, 1:].sum()
     unseen = Exclusion.unknown(len(kinds))
-    found = ShareFound((), np.zeros((len(fields), 2)), {0: 1.0})
     return relations(
-        kinds, fields, log_top, found, n_records, unseen if exclusion is None else exclusion,
+        kinds, fields, log_top, n_records, unseen if exclusion is None else exclusion,
         one_each=one_each, expected_matches=expected_matches,
     )  # fmt: skip
 
