@@ -72,8 +72,7 @@ SKEWED = (
 
 def by_birthday(study: Study) -> Iterator[Line]:
     """Blocks of a date of birth."""
-    rule = next(rule for rule in study.drafted.keyed_rules if rule.fields == BORN)
-    spec = study.specified(blocking=[rule.model_dump(mode="json")])
+    spec = study.specified(blocking=[WIDE[0]])
     (part,), orders = study.encoded(spec)
     order = orders[part.rule]
     for field in NAMES:

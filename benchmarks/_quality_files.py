@@ -58,7 +58,7 @@ class Case:
 def whole() -> Iterator[Case]:
     """RLdata500, brl_sim's four files, FEBRL4 without its social security numbers: blocked, whole, on few fields."""
     yield Case("RLdata500, every pair", rldata, False)
-    yield Case("the same, day, month and year as fields", rldata, False, _parts_of_dates)
+    yield Case("the same, day, month and year as one date", rldata, False, _one_date)
     for errors in (1, 2):
         for number in (0, 1):
             title = f"brl_sim, {errors} error{'s' * (errors > 1)}, file {number}, every pair"
@@ -190,12 +190,12 @@ def _names_crosswise(spec: Specification) -> Specification:
     return Specification.model_validate({**data, "swaps": (("given_name", "surname"),)})
 
 
-def _parts_of_dates(spec: Specification) -> Specification:
-    """Three fields in the place of RLdata500's date of birth."""
+def _one_date(spec: Specification) -> Specification:
+    """RLdata500's date of birth in the place of its three fields."""
     data = spec.model_dump(exclude_unset=True)
-    fields = [field for field in data["fields"] if field["kind"] != "date"]
-    parts = [{"name": name, "kind": "number"} for name in ("by", "bm", "bd")]
-    return Specification.model_validate({**data, "fields": (*fields, *parts)})
+    fields = [field for field in data["fields"] if field["name"] not in ("by", "bm", "bd")]
+    born = {"name": "born", "kind": "date", "column": ("by", "bm", "bd"), "date": {"order": "ymd"}}
+    return Specification.model_validate({**data, "fields": (*fields, born)})
 
 
 def _read(path: Path) -> pl.DataFrame:

@@ -148,7 +148,7 @@ def kin(seed: int, replicates: int, *, modelled: bool = False) -> Judged:
     spec = load_specification(f"{dump_specification(drafted)}quality: {quality}\n")
     plan = replace(plan_of(spec), seed=seed)
     if not modelled:
-        plan = replace(plan, dependence="none", max_kin=0)
+        plan = replace(plan, dependence="none")
     signed = SignedFiles.of(*tables, spec)
     run = signed.linked(plan, RESOURCES)
     return judged(run, signed.matches(run)[0][run.links], COMMON)

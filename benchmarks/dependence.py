@@ -2,7 +2,7 @@
 
 First a built case: a suburb and its postcode, which people share with their neighbours and which change together when
 they move. Then invented people whose kin are in the other file, under their surname, address and telephone, linked with
-each kind of dependence. Precision and recall are of all pairs with a match probability of .5 or more, each pair taken
+either kind of dependence. Precision and recall are of all pairs with a match probability of .5 or more, each pair taken
 by itself, and of the decision under one-to-one. At last the same people by their names and the parts of their date of
 birth as three fields, which do not depend on each other: what evidence chooses must not lose there.
 """
@@ -20,36 +20,33 @@ import polars as pl
 from numpy.typing import NDArray
 
 from benchmarks._in_process import JudgedLinks, SignedFiles, judged
-from gemel.carole.engine.decision.estimated import believed_model
 from gemel.carole.engine.run.plan import Dependence
 from gemel.carole.engine.run.result import Linkage
 from gemel.carole.engine.run.specified import plan_of
 from gemel.carole.evaluation.link_quality import quality
-from gemel.carole.fellegi_sunter.dependence.diagnosis import JointModel
-from gemel.carole.fellegi_sunter.dependence.estimation import fit_joint
-from gemel.carole.fellegi_sunter.dependence.starting_classes import MAX_KIN
 from gemel.carole.fellegi_sunter.em import fit
+from gemel.carole.fellegi_sunter.kinds.diagnosis import JointModel
+from gemel.carole.fellegi_sunter.kinds.estimation import first_joint, fit_joint
 from gemel.carole.fellegi_sunter.link_posterior import LinkPosterior
 from gemel.carole.fellegi_sunter.link_rule import Assignment, assigned
 from gemel.carole.fellegi_sunter.model import Model, PatternCounts
-from gemel.carole.fellegi_sunter.settings import FieldLevels
+from gemel.carole.fellegi_sunter.settings import Estimation, FieldLevels
 from gemel.common.parties import Side
 from gemel.common.specification import Specification
+from gemel.common.specification.model.column_words import described_by
 from gemel.coordinator.demonstration.people import TRUTH, two_files
 from gemel.coordinator.demonstration.people.population import IDENTIFIER
 from gemel.coordinator.draft.specification_draft import draft
 
-KINDS: tuple[tuple[str, Dependence, int], ...] = (
-    ("independence", "none", 0),
-    ("dependent fields", "decomposable", 0),
-    ("kin", "none", MAX_KIN),
-    ("both, by evidence", "auto", MAX_KIN),
-)
-"""Name, dependence and maximum number of classes of kin."""
+KINDS: tuple[tuple[str, Dependence], ...] = (("independence", "none"), ("kinds of pairs", "auto"))
+"""Name, and dependence of the model."""
 
 FIELDS = [
-    FieldLevels(name, 2, personal=name in ("given_name", "born"))
-    for name in ("given_name", "surname", "born", "suburb", "postcode")
+    FieldLevels("given_name", 2, describes="name"),
+    FieldLevels("surname", 2, describes="family"),
+    FieldLevels("born", 2, describes="birth"),
+    FieldLevels("suburb", 2, describes="household"),
+    FieldLevels("postcode", 2, describes="household"),
 ]
 WORTH_KEEPING = 1e-4
 NEAR = 10.0
@@ -103,16 +100,16 @@ def counted(a: NDArray[np.int64], b: NDArray[np.int64], common: int) -> Neighbou
 
 
 def linked(
-    case: Neighbours, kind: str, max_kin: int = MAX_KIN, fields: Sequence[FieldLevels] = FIELDS
+    case: Neighbours, kind: str, fields: Sequence[FieldLevels] = FIELDS
 ) -> tuple[Model, JointModel, NDArray[np.float64], NDArray[np.int64]]:
     """The built case linked: models, the match probability of each pair by itself, and the links under one-to-one."""
     model = fit(case.patterns, fields, case.n_a, case.n_b)
-    start = believed_model(model, case.patterns)
+    start = first_joint(model, case.patterns, kind, Estimation())
     by_pattern = np.maximum(*(each.match_probabilities(case.patterns.gamma) for each in (model, start)))
     kept = np.flatnonzero(by_pattern[case.member] >= WORTH_KEEPING)
     row_a, row_b = np.divmod(kept, case.n_b)
     pairs = LinkPosterior("one_to_one", row_a, row_b, case.n_a, case.n_b), case.member[kept]
-    model, joint, posterior = fit_joint(model, case.patterns, kind, pairs=pairs, max_kin=max_kin)
+    model, joint, posterior = fit_joint(model, case.patterns, kind, pairs=pairs)
     by_pattern = joint.match_probabilities(case.patterns.gamma)
     assert posterior is not None
     return model, joint, by_pattern[case.member], kept[assigned(row_a, row_b, posterior.probability, 0.5, "one_to_one")]
@@ -126,8 +123,8 @@ def kin(
     spec, *_ = draft(tables[0].drop(TRUTH), tables[1].drop(TRUTH), "dependence", block)
     files = SignedFiles.of(*tables, spec)
     found: dict[str, tuple[Linkage, NDArray[np.bool_], int]] = {}
-    for name, kind, max_kin in KINDS:
-        run = files.linked(replace(plan_of(spec), dependence=kind, max_kin=max_kin, assignment=assignment))
+    for name, kind in KINDS:
+        run = files.linked(replace(plan_of(spec), dependence=kind, assignment=assignment))
         found[name] = run, *files.matches(run)
     return found
 
@@ -135,18 +132,16 @@ def kin(
 PARTS = {"given_name": "name", "surname": "name", "year": "category", "month": "category", "day": "category"}
 """Fields of people who are known by name and date of birth only, with their kinds."""
 
-KINDS_OF_PARTS: tuple[tuple[str, Dependence, int], ...] = (*KINDS[:1], ("pairs of fields", "pairwise", 0), *KINDS[1:])
-
 
 def parts_of_a_date(n: int, common: int, sampled: float, seed: int) -> dict[str, tuple[str, JudgedLinks]]:
-    """Link people by name and the parts of a date: per kind of dependence what the graphs are, and the links."""
+    """Link people by name and parts of a date: by kind of dependence what law and how many kinds, and the links."""
     spec = Specification.model_validate(
         {
             "version": 1,
             "project": "parts",
             "mode": "open",
             "custodians": {side: {"identifier": IDENTIFIER} for side in Side},
-            "fields": [{"name": name, "kind": kind, "personal": name != "surname"} for name, kind in PARTS.items()],
+            "fields": [{"name": name, "kind": kind, "describes": described_by(name)} for name, kind in PARTS.items()],
             "retention": {"uploads_days": 7, "results_days": 30, "maps_days": 90},
         }
     )
@@ -157,11 +152,11 @@ def parts_of_a_date(n: int, common: int, sampled: float, seed: int) -> dict[str,
     ]
     files = SignedFiles.of(tables[0], tables[1], spec)
     found = {}
-    for name, kind, max_kin in KINDS_OF_PARTS:
-        run = files.linked(replace(plan_of(spec), dependence=kind, max_kin=max_kin))
+    for name, kind in KINDS:
+        run = files.linked(replace(plan_of(spec), dependence=kind))
         joint = run.scheme.joint
         assert joint is not None
-        found[name] = f"{joint.kind}, {len(joint.kin)} kin", judged(run, *files.persons)
+        found[name] = f"{joint.kind}, {len(joint.kinds)} kinds", judged(run, *files.persons)
     return found
 
 
@@ -174,11 +169,11 @@ def main(arguments: list[str]) -> int:
     given = parser.parse_args(arguments)
     print("| suburb and postcode | precision at .5 | recall | precision linked | recall | expected matches |")
     print("|---|---|---|---|---|---|")
-    for name, kind, max_kin in KINDS:
+    for name, kind in KINDS:
         rows = []
         for seed in range(given.seeds):
             case = neighbours(np.random.default_rng(seed))
-            model, _, probability, links = linked(case, kind, max_kin)
+            model, _, probability, links = linked(case, kind)
             n = int(case.is_match.sum())
             alone = quality(case.is_match[probability >= 0.5], n)
             decided = quality(case.is_match[links], n)

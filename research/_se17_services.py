@@ -26,7 +26,7 @@ from gemel.carole.engine.latent.refit import NOTHING_KNOWN, KnownRecords
 from gemel.carole.engine.run.result import Linkage
 from gemel.carole.engine.run.specified import plan_of
 from gemel.carole.evaluation.link_quality import expected_precision_recall
-from gemel.carole.fellegi_sunter.dependence import estimation
+from gemel.carole.fellegi_sunter.kinds import estimation
 from gemel.common.parties import Side
 from gemel.common.signatures.signature_sets import SignatureSet
 from gemel.common.specification import Specification, load_specification
@@ -97,7 +97,6 @@ def specification(setting: Setting, values: bool, known: Path | None = None) -> 
             "scheme": "exact",
             "u": "all_pairs",
             "dependence": "none",
-            "max_kin": 0,
             "m_prior": [{"field": name, **setting.belief} for name in KEYS],
         },
         "links": {"assignment": setting.assignment, "threshold": NO_LINKS},

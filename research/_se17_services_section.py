@@ -78,7 +78,7 @@ def section(found: Areas, seed: int) -> str:
         "run: the files are read, cleaned and signed as a custodian does it, and linked by Carole's engine. Ext. EM + "
         "and GP have the [file of training records or of the joint distribution](../docs/variables.md) that the "
         "specification names: 500 records, and the shares of all cells of the network. It has `scheme: exact`, "
-        "`u: all_pairs` (two fields determine no other), `dependence: none`, `max_kin: 0` and `precision: 64`. Areas, "
+        "`u: all_pairs` (two fields determine no other), `dependence: none` and `precision: 64`. Areas, "
         "the library's with u from all pairs, are means with 95 % intervals; differences are within draws.",
         "",
     ]

@@ -19,7 +19,7 @@ from scipy.stats import binomtest
 
 from gemel.carole.fellegi_sunter.candidate_graph import candidate_graph
 from gemel.carole.fellegi_sunter.cores import without_cycles
-from gemel.carole.fellegi_sunter.dependence.estimation import fit_joint
+from gemel.carole.fellegi_sunter.kinds.estimation import fit_joint
 from gemel.carole.fellegi_sunter.link_posterior import LinkPosterior
 from gemel.carole.fellegi_sunter.link_rule import assigned
 from gemel.carole.fellegi_sunter.linkage_draws import LinkageDraws, ModelDraws, draw_linkages
@@ -101,7 +101,7 @@ def linked(seed: int, n: int, common: int, levels: tuple[int, ...], error: float
     row_a, row_b = np.divmod(kept, n)
     pattern = member.ravel()[kept]
     posterior = LinkPosterior("one_to_one", row_a, row_b, n, n)
-    model, _, _ = fit_joint(fitted.model, patterns, "none", pairs=(posterior, pattern), max_kin=0)
+    model, _, _ = fit_joint(fitted.model, patterns, "none", pairs=(posterior, pattern))
     fitted = fitted.scheme.of(model, bounds)
     found = posterior.probabilities(fitted.match_weights(gamma)[pattern])
     drawing = ModelDraws(fitted, bounds, patterns, Estimation())

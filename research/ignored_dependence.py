@@ -3,8 +3,8 @@
 Two files of 400 people, half of them in both, compared by four fields: one of 150 values, one of two or more that
 depends on the first (as sex on the given name), one of 12 values and one of 6 or 30. The second follows from the first
 with a certain probability, which decides how many times as often two people agree on both as independence has it.
-Linked one to one with independent fields and no kin, as `none` has it, with classes of kin, and by default. *claimed*
-is the expected number of matches over their true number, *precision* that of the links; means over the seeds.
+Linked one to one with independent fields, as `none` has it, and by default, with kinds of pairs. *claimed* is
+the expected number of matches over their true number, *precision* that of the links; means over the seeds.
 """
 
 from __future__ import annotations
@@ -16,18 +16,22 @@ import numpy as np
 
 from benchmarks.dependence import Neighbours, counted, linked
 from gemel.carole.evaluation.link_quality import quality
-from gemel.carole.fellegi_sunter.dependence.starting_classes import MAX_KIN
 from gemel.carole.fellegi_sunter.settings import FieldLevels
 
-FIELDS = [FieldLevels(name, 2) for name in ("first", "second", "third", "fourth")]
+FIELDS = [
+    FieldLevels("first", 2, describes="name"),
+    FieldLevels("second", 2),
+    FieldLevels("third", 2, describes="birth"),
+    FieldLevels("fourth", 2, describes="birth"),
+]
 FIRST, THIRD = 150, 12
 RECORDS, COMMON = 400, 200
 
 STRENGTHS = ((2, 0.0), (2, 0.32), (2, 0.5), (2, 0.71), (2, 1.0), (4, 1.0), (8, 1.0))
 """Values of the second field, and the probability that it follows from the first."""
 
-MODELS = (("none, no kin", "none", 0), ("none", "none", MAX_KIN), ("default", "auto", MAX_KIN))
-"""Name, dependence and maximum number of classes of kin."""
+MODELS = (("none", "none"), ("default", "auto"))
+"""Name, and dependence of the model."""
 
 
 def files(rng: np.random.Generator, values: int, follows: float, fourth: int) -> Neighbours:
@@ -63,16 +67,16 @@ def main(arguments: Sequence[str]) -> int:
     for fourth in (6, 30):
         for values, follows in STRENGTHS:
             cells, warned = [], 0
-            for _, kind, max_kin in MODELS:
+            for _, kind in MODELS:
                 rows = []
                 for seed in range(options.seeds):
                     case = files(np.random.default_rng(seed), values, follows, fourth)
-                    model, _, _, links = linked(case, kind, max_kin, FIELDS)
+                    model, _, _, links = linked(case, kind, FIELDS)
                     warned += any(warning.code == "dependence_ignored" for warning in model.warnings)
                     rows.append([model.expected_matches / COMMON, quality(case.is_match[links], COMMON).precision])
                 half = 1.96 * np.std(rows, axis=0, ddof=min(1, len(rows) - 1)) / np.sqrt(len(rows))
                 cells += [f"{mean:.3f} ± {width:.3f}" for mean, width in zip(np.mean(rows, axis=0), half, strict=True)]
-            of = options.seeds * sum(kind == "none" for _, kind, _ in MODELS)
+            of = options.seeds * sum(kind == "none" for _, kind in MODELS)
             print(
                 f"| {fourth} values | {ratio(values, follows):.2f} | {' | '.join(cells)} | {warned} of {of} |",
                 flush=True,

@@ -150,10 +150,11 @@ def _range(schema: Mapping[str, Any]) -> str:
 def _kinds() -> Iterator[str]:
     common = [code for code in KINDS["name"].missing if all(code in given.missing for given in KINDS.values())]
     yield from ("## Kinds of fields", "", "The defaults of a field by its `kind`.", "")
-    yield from ("| kind | holds | clean | tokens | levels | bits |", "|---|---|---|---|---|---:|")
+    yield from ("| kind | holds | describes | clean | tokens | levels | bits |", "|---|---|---|---|---|---|---:|")
     for kind, given in KINDS.items():
         clean = ", ".join(given.clean)
-        yield f"| `{kind}` | {given.meaning} | {clean} | {given.tokens} | {given.levels} | {given.bits} |"
+        holds = f"{given.meaning} | {given.describes}"
+        yield f"| `{kind}` | {holds} | {clean} | {given.tokens} | {given.levels} | {given.bits} |"
     yield from ("", "## Values taken as missing", "", "Whatever their capitals; a field adds its own by `missing`.", "")
     yield from ("| kind | values |", "|---|---|", f"| all | {_codes(common)} |")
     for kind, given in KINDS.items():

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import polars as pl
@@ -17,7 +17,7 @@ from benchmarks._block_keyed import compared, encoded
 from benchmarks._in_process import KEY, Persons, SignedFiles, persons
 from benchmarks.worlds.world import World
 from gemel.carole.engine import Resources
-from gemel.carole.engine.decision.quality import claim_of
+from gemel.carole.engine.decision.claims import claims
 from gemel.carole.engine.linkage.linking import link
 from gemel.carole.engine.resolution.padded import conclude_padded
 from gemel.carole.engine.run.result import Linkage
@@ -102,15 +102,13 @@ def claims_of(run: Linkage) -> dict[str, Claimed]:
 
     Nothing is claimed yet of the `people` in common.
     """
-    claim = claim_of(run.pairs, run.links, run.matches_below_floor, run.plausible_links)
-    kept = run.blocking.recall
-    recall = None if claim is None else claim.recall * (1.0 if kept is None else kept)
-    return {
-        "precision": (None if claim is None else claim.precision, None, None),
-        "recall": (recall, None, None),
-        "sum": (float(run.pairs.link_probability.sum()) + run.matches_below_floor, None, None),
-        "candidates": (kept, None, None),
-    }
+    found = claims(run, 1)
+    ranges = (
+        ("precision", found.precision), ("recall", found.recall), ("sum", found.compared),
+        ("candidates", found.candidates),
+    )  # fmt: skip
+    nothing = (None, None, None)
+    return {name: nothing if each is None else (each.value, each.lower, each.upper) for name, each in ranges}
 
 
 class Stages:
@@ -139,6 +137,9 @@ class Stages:
 @dataclass
 class Judgement:
     """A world while it is linked: what is known of it so far is its outcome, however it ends."""
+
+    COUNTED: ClassVar[pl.Expr] = pl.lit(value=True)
+    """Which pairs of rows, columns ``row`` and ``row_right``, are compared."""
 
     world: World
     alice: pl.DataFrame
@@ -225,8 +226,8 @@ class Judgement:
         sides = []
         for columns, person in zip(cleaned, self.persons, strict=True):
             keys = {rule.name: key_text(columns, spec, rule, split=spec.in_blocks) for rule in spec.keyed_rules}
-            sides.append(pl.DataFrame({"person": person, **keys}))
-        both = sides[0].join(sides[1], on="person")
+            sides.append(pl.DataFrame({"person": person, "row": np.arange(len(person)), **keys}))
+        both = sides[0].join(sides[1], on="person").filter(self.COUNTED)
         agree = [(pl.col(rule.name) == pl.col(f"{rule.name}_right")).fill_null(False) for rule in spec.keyed_rules]
         return int(both.select(pl.any_horizontal(agree).sum()).item())
 

@@ -10,7 +10,7 @@ import json
 import multiprocessing
 import resource
 import signal
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -94,23 +94,15 @@ def judge(kept: Kept, seed: int, peer: Path | None) -> None:
 
 def judge_all(kept: Kept, seeds: Iterable[int], peer: Path | None, processes: int, again: bool) -> Iterator[Judged]:
     """Judge worlds, so many at a time, and yield their outcomes in order; what is complete is not done again."""
-    # Worlds are forked from a process that has imported everything and started no thread.
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload([__name__])
 
     def one(seed: int) -> Judged:
         if again:
             kept.path(seed).unlink(missing_ok=True)
         if not kept.complete(seed, peer is not None):
-            child = context.Process(target=_limited, args=(kept, seed, peer))
-            child.start()
-            child.join(WALL)
-            if child.exitcode is None:
-                child.kill()
-                child.join()
+            ended = limited(PROCESSOR, WALL, judge, kept, seed, peer)
             if not kept.path(seed).exists():
-                world, died = drawn(seed), f"its process ended by {_end(child.exitcode)}"
-                kept.write(kept.path(seed), Outcome(seed, dict(world.values), world.sizes, incident=died))
+                world = drawn(seed)
+                kept.write(kept.path(seed), Outcome(seed, dict(world.values), world.sizes, incident=ended))
         found = kept.judged(seed)
         assert found is not None
         return found
@@ -119,12 +111,23 @@ def judge_all(kept: Kept, seeds: Iterable[int], peer: Path | None, processes: in
         yield from pool.map(one, seeds)
 
 
-def _end(status: int | None) -> str:
-    """How a process ended, by its status."""
-    return signal.Signals(-status).name if status is not None and status < 0 else f"an error of status {status}"
+def limited(processor: int, wall: float, task: Callable[..., None], *arguments: object) -> str:
+    """Do a task in a process of its own, with limits in seconds; how that ended."""
+    # It is forked from a process that has imported everything and started no thread.
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload([__name__])
+    child = context.Process(target=_within, args=(processor, task, arguments))
+    child.start()
+    child.join(wall)
+    if child.exitcode is None:
+        child.kill()
+        child.join()
+    status = child.exitcode
+    by = signal.Signals(-status).name if status is not None and status < 0 else f"an error of status {status}"
+    return f"its process ended by {by}"
 
 
-def _limited(kept: Kept, seed: int, peer: Path | None) -> None:
-    resource.setrlimit(resource.RLIMIT_CPU, (PROCESSOR, PROCESSOR))
+def _within(processor: int, task: Callable[..., None], arguments: tuple[object, ...]) -> None:
+    resource.setrlimit(resource.RLIMIT_CPU, (processor, processor))
     resource.setrlimit(resource.RLIMIT_AS, (ADDRESSES, ADDRESSES))
-    judge(kept, seed, peer)
+    task(*arguments)

@@ -335,6 +335,16 @@ def drawn(seed: int) -> World:
     return _possible(World(**made))
 
 
+def quiet(**changes: Any) -> World:
+    """Two files of 3,000 in which nothing happens but the changes: half in common, families apart, English names."""
+    none: dict[str, Any] = {name: 0.0 for name in NUMBERS if name not in ("records", "ratio", "twins", "skew")}
+    first = {name: next(iter(options)) for name, options in CHOICES.items()} | {"spelling": "same", "kin": "siblings"}
+    columns = ("given_name", "middle_name", "surname", "sex", "date_of_birth", "street", "house_number", "postcode")
+    more = {"records": 3_000, "ratio": 1.0, "common": 0.5, "twins": 0.01, "skew": 1.0, "block": None}
+    made = none | first | more | {"seed": 1, "twins_apart": False, "fields": (*columns, "telephone")}
+    return World(**made | changes)
+
+
 def _fields(profile: str, birth: str, rng: np.random.Generator) -> tuple[str, ...]:
     """The columns of a profile, 3 to 11, with the birth as it is held."""
     chosen: tuple[str, ...]

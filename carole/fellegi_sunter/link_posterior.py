@@ -1,8 +1,7 @@
 """Link probabilities of the kept pairs under an assignment: who may be linked how often.
 
-An assignment decides which pairs exclude each other. The posterior probabilities follow from it, and so do the pairs
-that are known to be no match because a record of theirs is linked elsewhere. Estimation (`dependence`)
-needs both and no more, whatever the assignment.
+An assignment decides which pairs exclude each other. The posterior probabilities follow from it, and so does which
+pairs meet that could not both be matches. Estimation (`kinds`) needs both and no more, whatever the assignment.
 
 Records of one file that are known to be one person count as one. Otherwise two copies that may have one partner
 together would share its probability, and neither would be linked: copies would annihilate each other. All pairs of
@@ -12,15 +11,16 @@ copies have the probability of their persons' link, and the decision takes one o
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from gemel.carole.fellegi_sunter.candidate_graph import Beliefs, Settled
-from gemel.carole.fellegi_sunter.entities import SURE, same_person
 from gemel.carole.fellegi_sunter.link_rule import Assignment
 from gemel.carole.fellegi_sunter.one_to_one import Competition, check_pairs
 from gemel.carole.fellegi_sunter.prior import (
+    EXPECTATION_WORTH,
     BetaBipartite,
     BetaPartners,
     LinkProbabilities,
@@ -70,12 +70,6 @@ class Stars:
         return self._beliefs
 
 
-ACCIDENTS = 0.05
-"""Share of matches that share a record with another, by errors: more are no matches of single records."""
-
-NO_DOUBT = 10.0
-"""Logarithm of the ratio of likelihoods from which pairs are taken to exclude each other on principle, or not to."""
-
 Copies = tuple[Ints | None, Ints | None]
 """Of A and of B: of each record the first of its file that is the same person; None: a file without copies."""
 
@@ -94,13 +88,12 @@ class LinkPosterior:
 
     `assignment`: one_to_one, greedy: no record has two links. many_to_one: no record of A has. one_to_many: no record
     of B has. clusters: no person has, and the copies are all records of one. none: pairs do not exclude each other;
-    `row_a`, `row_b` (int, shape (n_pairs,)): rows of the two files; no pair twice; `within`: whether the files are one,
-    whose earlier records are A's. Its links are all pairs of a person's records, which are linked to earlier ones under
-    one_to_many (`entities.same_person`); `expected_matches`: prior mean of the number of links, worth
-    `EXPECTATION_WORTH` matches; None: any number is as likely; `recall`: share of the matches that are among the pairs
-    that could be kept. Links are counted among those, while a match weight is of any pair: a pair's odds are 1 / recall
-    times what its weight and the number of links make them; `threads`: on which one_to_one is worked out; the result is
-    the same; `arranged`: of these pairs; a copy with other weights in view (`replace` of `recall`) shares it.
+    `row_a`, `row_b` (int, shape (n_pairs,)): rows of the two files; no pair twice; `expected_matches`: prior mean of
+    the number of links, and `worth` matches; None: any number is as likely; `recall`: share of the
+    matches that are among the pairs that could be kept. Links are counted among those, while a match weight is of any
+    pair: a pair's odds are 1 / recall times what its weight and the number of links make them; `threads`: on which
+    one_to_one is worked out; the result is the same; `arranged`: of these pairs; a copy with other weights in view
+    (`replace` of `recall`) shares it.
     """
 
     assignment: Assignment
@@ -109,8 +102,8 @@ class LinkPosterior:
     n_a: int
     n_b: int
     copies: Copies = field(default=(None, None), repr=False)
-    within: bool = False
     expected_matches: float | None = None
+    worth: float = EXPECTATION_WORTH
     recall: float = 1.0
     threads: int = 1
     arranged: Arranged = field(default_factory=Arranged, repr=False, compare=False)
@@ -140,14 +133,9 @@ class LinkPosterior:
             made.competition = made.competition or Competition(self.row_a, self.row_b, self.threads)
             return made.competition.probabilities(weight, self.bipartite_prior, progress, near, cycles=cycles)
         record, partner, n_records, n_partners = self.choices
-        prior = BetaPartners(n_records, n_partners, *beta_parameters(self.expected_matches, n_records))
+        prior = BetaPartners(n_records, n_partners, *beta_parameters(self.expected_matches, n_records, self.worth))
         check_pairs(record, partner, weight)
-        found = at_implied_number(Stars(record, weight * np.log(2.0)), prior, progress)
-        if not self.within:
-            return found
-        # Of one person, from those of being a copy of an earlier record.
-        same = same_person(self.row_a, self.row_b, found.probability, 0.0 if cycles else SURE)
-        return replace(found, probability=same, expected_links=float(same.sum()))
+        return at_implied_number(Stars(record, weight * np.log(2.0)), prior, progress)
 
     @property
     def is_bipartite(self) -> bool:
@@ -169,7 +157,7 @@ class LinkPosterior:
     def bipartite_prior(self) -> BetaBipartite:
         """Of the links of a one_to_one linkage."""
         smaller = min(self.n_a, self.n_b)
-        return BetaBipartite(self.n_a, self.n_b, *beta_parameters(self.expected_matches, smaller))
+        return BetaBipartite(self.n_a, self.n_b, *beta_parameters(self.expected_matches, smaller, self.worth))
 
     def persons(self) -> Persons:
         """The same of persons: a pair for all pairs of their records, the first of these, and which one each is of."""
@@ -181,50 +169,47 @@ class LinkPosterior:
             )
             _, first, member = np.unique(a.astype(np.int64) * self.n_b + b, return_index=True, return_inverse=True)
             persons = replace(
-                self, row_a=a[first], row_b=b[first], n_a=n_a, n_b=n_b, copies=(None, None), within=False,
+                self, row_a=a[first], row_b=b[first], n_a=n_a, n_b=n_b, copies=(None, None),
                 arranged=Arranged(),
             )  # fmt: skip
             self.arranged.persons = persons, first, member.ravel()
         persons, first, member = self.arranged.persons
         return replace(persons, recall=self.recall), first, member
 
-    def _single_sides(self) -> list[tuple[Ints, int, Ints | None]]:
-        """Of each file whose persons have one link at most: each pair's person, the number of records, the copies."""
-        persons = of_persons(self.row_a, self.row_b, self.copies)
-        sides = zip(persons, (self.n_a, self.n_b), self.copies, strict=True)
+    def meeting(self, chosen: Flags) -> tuple[Flags, float]:
+        """Of some pairs, those that share a person who has one link at most; and the chance of a random pair to do so.
+
+        `chosen` (bool, shape (n_pairs,)). Returns bool, shape (n_pairs,).
+        """
+        if any(first is not None for first in self.copies):
+            persons, first, member = self.persons()
+            found, at_random = persons.meeting(np.bincount(member[chosen], minlength=len(first)) > 0)
+            return found[member] & chosen, at_random
+        meeting, free = np.zeros(len(chosen), dtype=np.bool_), 1.0
+        for row, n, number in self._numbers(chosen):
+            meeting |= number[row] > 1
+            free *= 1.0 - float((number > 0).sum()) / n
+        return meeting & chosen, 1.0 - free
+
+    def excluded(self, linked: Flags) -> Flags:
+        """The pairs that some links exclude, whatever their levels.
+
+        `linked` (bool, shape (n_pairs,)). Returns bool, shape (n_pairs,).
+        """
+        if any(first is not None for first in self.copies):
+            persons, first, member = self.persons()
+            return persons.excluded(np.bincount(member[linked], minlength=len(first)) > 0)[member] & ~linked
+        excluded = np.zeros(len(linked), dtype=np.bool_)
+        for row, _, number in self._numbers(linked):
+            excluded |= number[row] > 0
+        return excluded & ~linked
+
+    def _numbers(self, chosen: Flags) -> Iterator[tuple[Ints, int, Ints]]:
+        """Of each file whose records have one link at most: rows of the pairs, records, pairs chosen of each record."""
         many = ("one_to_many", "many_to_one")
-        return [side for side, free in zip(sides, many, strict=True) if self.assignment not in (free, "none")]
-
-    def exclusiveness(self, chosen: Flags) -> float:
-        """Log likelihood ratio of some pairs excluding each other, against as many pairs at random.
-
-        Matches of a person with one record in a file never share a record but by errors; the kin of several people, and
-        namesakes, do as often as any pairs, or more.
-
-        `chosen` (bool, shape (n_pairs,)).
-        """
-        n, meeting, density = int(chosen.sum()), np.zeros(int(chosen.sum()), dtype=np.bool_), 0.0
-        for person, size, _ in self._single_sides():
-            meeting |= np.bincount(person[chosen], minlength=size)[person[chosen]] > 1
-            density += max(0, n - 1) / size
-        # In logarithms: at some 37 pairs a record the chance to meet none at random is lost beside 1.
-        at_random = -math.expm1(-density)
-        if at_random <= ACCIDENTS:
-            return 0.0
-        met = int(meeting.sum())
-        return met * (math.log(ACCIDENTS) - math.log(at_random)) + (n - met) * (math.log1p(-ACCIDENTS) + density)
-
-    def excluded(self, linked: Flags) -> tuple[Flags, float]:
-        """The pairs that some links exclude, whatever their levels, and their share of all pairs that are no link.
-
-        `linked` (bool, shape (n_pairs,)).
-        """
-        excluded, free = np.zeros(len(linked), dtype=np.bool_), 1.0
-        for person, n, first in self._single_sides():
-            taken = np.bincount(person[linked], minlength=n) > 0
-            excluded |= taken[person]
-            free *= 1.0 - float((taken if first is None else taken[first]).mean())
-        return excluded & ~linked, 1.0 - free
+        for row, n, several in zip((self.row_a, self.row_b), (self.n_a, self.n_b), many, strict=True):
+            if self.assignment not in (several, "none"):
+                yield row, n, np.bincount(row[chosen], minlength=int(row.max(initial=0)) + 1)
 
 
 Persons = tuple[LinkPosterior, I64, I64]

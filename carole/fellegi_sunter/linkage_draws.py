@@ -13,21 +13,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Self
 
 import numpy as np
 from numba import njit
 
 from gemel.carole.fellegi_sunter.candidate_graph import by_node
-from gemel.carole.fellegi_sunter.dependence.structure import EstimationMask, estimated
+from gemel.carole.fellegi_sunter.kinds.pair_kinds import Vectors
 from gemel.carole.fellegi_sunter.link_posterior import LinkPosterior, group_means
 from gemel.carole.fellegi_sunter.linkage_sampler import choices, sweep
 from gemel.carole.fellegi_sunter.model import PatternCounts, corrected, within_levels
 from gemel.carole.fellegi_sunter.model import level_counts as counted_levels
 from gemel.carole.fellegi_sunter.model_warnings import (
-    FEW_MATCHES,
     default_m,
     expected_levels,
+    identified_bits,
     unidentified_fields,
     worth,
 )
@@ -252,10 +253,10 @@ def _choose_partners(first: I64, log_odds: F64, uniform: F64) -> I64:
 # m and u drawn from their posterior, given which pairs are links: the other half of the draws of a linkage.
 #
 # Given the links, the levels of a field among them are multinomial and its m has the Dirichlet posterior, under the
-# prior that estimation has (`FieldLevels.m_prior`). With dependent fields so has each row of each table of the
-# matches' graph; the graph itself stays as it was chosen. u is drawn likewise from the pairs that are no links, of
-# which there are so many that it hardly varies; where it is that of all pairs, or there are dependent fields or
-# classes of kin, it stays.
+# prior that estimation has (`FieldLevels.m_prior`). With kinds of pairs so has m of a shared field, among the links of
+# the kinds that share it, and the part of each kind that is one person is drawn from a beta distribution of its mean
+# and its doubt. u is drawn likewise from the pairs that are no links, of which there are so many that it hardly varies;
+# where it is that of all pairs, or there are kinds, it stays.
 
 
 @dataclass(frozen=True)
@@ -284,15 +285,14 @@ class ModelDraws:
         width = model.m.shape[1]
         valid = within_levels([each.n_levels for each in model.fields])
         believed = worth(model.fields)[:, None] * default_m(model.fields, width)
-        learnt = expected_levels(patterns, self.rules, links, width)
         fixed = unidentified_fields(self.rules, len(model.fields))
-        m = np.where(fixed[:, None], model.m, dirichlet(learnt + believed, valid, rng))
         if fitted.joint is not None and not fitted.joint.is_plain:
-            levels = [each.n_levels for each in model.fields]
-            mask = EstimationMask(patterns.mask, self.rules) if self.rules else None
-            structure = fitted.joint.matches.structure
-            matches = estimated(structure, patterns.gamma, links, m, levels, FEW_MATCHES / 4, mask, rng=rng)
-            return replace(fitted, joint=replace(fitted.joint, matches=matches)).match_weights(self.patterns.gamma)
+            identified = identified_bits(patterns.mask, self.rules, len(model.fields))
+            levels = fitted.joint.shared_levels(Vectors(patterns.gamma), identified, links) + believed
+            joint = fitted.joint.drawn(levels, partial(dirichlet, valid=valid, rng=rng), fixed, rng)
+            return replace(fitted, joint=joint).match_weights(self.patterns.gamma)
+        learnt = expected_levels(patterns, self.rules, links, width)
+        m = np.where(fixed[:, None], model.m, dirichlet(learnt + believed, valid, rng))
         u = model.u
         if self.settings.u != "all_pairs":
             everywhere = counted_levels(patterns.gamma, patterns.count, width) if counts is None else counts

@@ -153,11 +153,12 @@ def warnings_of(
 
 
 def second_warnings(
-    model: Model, level_counts: F64, matches: float, settings: Estimation, rules: Sequence[RuleFields]
+    model: Model, agreement: F64, level_counts: F64, matches: float, settings: Estimation, rules: Sequence[RuleFields]
 ) -> tuple[ResultWarning, ...]:
     """Warnings about the estimate under the assignment, and about m where it contradicts what is believed.
 
-    `level_counts` (float64, shape (n_fields, n_levels)): pairs by level over all pairs.
+    `agreement` (float64, shape (n_fields, n_levels)): m of the matches whose true value is the same; `level_counts`
+    (float64, shape (n_fields, n_levels)): pairs by level over all pairs.
     """
     reason = None if model.identified else why_not_identified(model.fields, level_counts, settings.u)
     found = warnings_of(model, level_counts, matches, rules, reason)
@@ -165,7 +166,7 @@ def second_warnings(
     disbelieved = []
     for q, field in enumerate(model.fields):
         usual = 0 if field.exception else field.n_levels - 1
-        m, belief = float(model.m[q, usual]), float(believed[q, usual])
+        m, belief = float(agreement[q, usual]), float(believed[q, usual])
         if field.n_levels > 1 and 1 - m > FAR_FROM_BELIEF * (1 - belief) and m < belief - MIN_DIFFERENCE:
             disbelieved.append(f"{field.name} {m:.2f} (believed {belief:.2f})")
     if disbelieved and matches > FEWEST_MATCHES:

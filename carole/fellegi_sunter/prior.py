@@ -39,12 +39,15 @@ EXPECTATION_WORTH = 4.0
 MAX_EXPECTED_SHARE = 0.99
 
 
-def beta_parameters(expected: float | None, maximum: int) -> tuple[float, float]:
-    """Parameters of the beta prior of the share of records with a match; uniform without an expected number."""
+def beta_parameters(expected: float | None, maximum: int, worth: float = EXPECTATION_WORTH) -> tuple[float, float]:
+    """Parameters of the beta prior of the share of records with a match; uniform without an expected number.
+
+    `worth`: matches that the expected number is worth.
+    """
     if expected is None:
         return 1.0, 1.0
     share = min(expected / maximum, MAX_EXPECTED_SHARE)
-    return EXPECTATION_WORTH, EXPECTATION_WORTH * (1 - share) / share
+    return worth, worth * (1 - share) / share
 
 
 @dataclass(frozen=True)

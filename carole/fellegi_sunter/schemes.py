@@ -30,8 +30,9 @@ from types import MappingProxyType
 import numpy as np
 
 from gemel.carole.comparison.counting import summed
-from gemel.carole.fellegi_sunter.dependence.diagnosis import JointModel
 from gemel.carole.fellegi_sunter.em import fit
+from gemel.carole.fellegi_sunter.kinds.diagnosis import JointModel
+from gemel.carole.fellegi_sunter.link_posterior import LinkPosterior
 from gemel.carole.fellegi_sunter.model import MISSING, Model, PatternCounts, log2_ratios, probability_of, table_sums
 from gemel.carole.fellegi_sunter.settings import Estimation, FieldLevels, MPrior, RuleFields
 from gemel.carole.fellegi_sunter.standard_errors import StandardErrors
@@ -39,6 +40,7 @@ from gemel.common.arrays import F64, I8
 from gemel.common.documents.result_warning import ResultWarning, result_warning
 from gemel.common.errors import parameter
 from gemel.common.specification.model import schemes as known
+from gemel.common.specification.model.defaults import Describes
 from gemel.common.specification.model.schemes import SchemeFacts
 
 Shade = Callable[[float, float, F64], F64]
@@ -113,10 +115,9 @@ class FittedScheme:
     n_levels: tuple[int, ...] = ()
     standard_errors: StandardErrors | None = None
 
-    @property
-    def recall(self) -> float:
-        """Share of the matches that blocking kept, as the link probabilities suppose."""
-        return 1.0 if self.joint is None else self.joint.recall
+    def informed(self, links: LinkPosterior) -> LinkPosterior:
+        """Links with what the model says of their number, and of what blocking lost."""
+        return links if self.joint is None else self.joint.informed(links)
 
     @property
     def warnings(self) -> tuple[ResultWarning, ...]:
@@ -153,13 +154,17 @@ def fit_scheme(
     level_counts: F64 | None = None,
     exceptions: Sequence[int] = (),
     m_prior: Mapping[str, MPrior] = MappingProxyType({}),
-    personal: Collection[str] = (),
+    describes: Mapping[str, Describes] = MappingProxyType({}),
+    further: Mapping[int, tuple[int, ...]] = MappingProxyType({}),
+    constant: Collection[int] = (),
 ) -> FittedScheme:
     """Fit a scheme to counts of comparison patterns.
 
     `patterns`: by the fields' comparison levels, whatever the scheme; `bounds`: inclusive upper bounds of each field's
-    levels; `exceptions`: positions of the comparisons in which most matches have the lowest level. Raises as `fit`, and
-    PARAMETER for an unknown scheme. O(n_patterns * n_fields) per iteration.
+    levels; `exceptions`: positions of the comparisons in which most matches have the lowest level; `describes`: of
+    fields, what they describe; `further`: positions of comparisons beside the fields', and those of the fields that
+    each is of; `constant`: positions of fields in which one file has one value. Raises as `fit`, and PARAMETER for an
+    unknown scheme. O(n_patterns * n_fields) per iteration.
 
     References
     ----------
@@ -168,7 +173,15 @@ def fit_scheme(
     scheme = scheme_named(name)
     n_levels = [len(field) for field in bounds]
     fields = [
-        FieldLevels(field, scheme.levels(n_levels[q]), q in exceptions, m_prior.get(field, MPrior()), field in personal)
+        FieldLevels(
+            field,
+            scheme.levels(n_levels[q]),
+            q in exceptions,
+            m_prior.get(field, MPrior()),
+            describes=describes.get(field, "trait"),
+            of=further.get(q, ()),
+            constant=q in constant,
+        )
         for q, field in enumerate(names)
     ]
     counted = scheme.merged(patterns, n_levels)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 from gemel.common.errors import GemelError, parameter
+from gemel.common.specification.model.defaults import Describes
 
 U = Literal["all_pairs", "corrected", "free"]
 
@@ -41,15 +42,19 @@ class FieldLevels:
     """A compared field: its name and its number of levels, the last being the most similar.
 
     An `exception` is a comparison in which most matches have the lowest level, such as the exchange of two values;
-    estimation starts there. `m_prior` is what is believed of its m. A
-    `personal` field distinguishes the persons of a household, as a date of birth does.
+    estimation starts there. `m_prior` is what is believed of its m. `describes`
+    is what the field tells of a person, as the specification says; `of`: of a further comparison, such as an exchange,
+    the positions of the fields that it compares; `constant`: whether all records of a file have one value, which may be
+    that of a place or of nobody.
     """
 
     name: str
     n_levels: int
     exception: bool = False
     m_prior: MPrior = MPrior()
-    personal: bool = False
+    describes: Describes = "trait"
+    of: tuple[int, ...] = ()
+    constant: bool = False
 
     def __post_init__(self) -> None:
         if not 1 <= self.n_levels <= 127:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from gemel.carole.comparison.counting import PatternCounter, summed
 from gemel.carole.extended_latent import Values, Variable, fit_extended
 from gemel.carole.extended_latent.variables import MAX_MODEL_KEYS, Holder, Result, Visit
-from gemel.carole.fellegi_sunter.dependence.estimation import fit_joint
+from gemel.carole.fellegi_sunter.kinds.estimation import fit_joint
 from gemel.carole.fellegi_sunter.link_posterior import LinkPosterior
 from gemel.carole.fellegi_sunter.model import MISSING, PatternCounts
 from gemel.carole.fellegi_sunter.model import probability as logistic

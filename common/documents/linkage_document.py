@@ -139,6 +139,31 @@ class Expected(Part):
     recall: float
 
 
+class ClaimedRange(Part):
+    """A figure that the run claims, and its 95 % interval."""
+
+    value: float | None
+    """Null where it is of fewer than 20 links, whose probabilities it would show."""
+    lower: float
+    upper: float
+
+
+class Claims(Part):
+    """What the run claims of its links. The intervals hold what the model knows of its own doubt, and how far off it
+    was in populations drawn at random (`benchmarks worlds`)."""
+
+    precision: ClaimedRange | None
+    """Share of the links that are right; null without a link."""
+    recall: ClaimedRange | None
+    """Share of all matches, those that blocking lost included, that are linked; null where none is expected."""
+    compared: ClaimedRange
+    """Matches among the compared pairs."""
+    matches: ClaimedRange
+    """Matches, those that blocking lost included."""
+    candidates: ClaimedRange | None
+    """Share of the matches among the compared pairs; null without blocking."""
+
+
 class ShareInterval(Part):
     """An estimated share, and its 95 % interval."""
 
@@ -275,6 +300,7 @@ class LinkageDocument(Document):
     records: Counts
     """Records of each file."""
     expected: Expected | None = None
+    claims: Claims | None = None
     quality: list[QualityEstimate] = Field(default_factory=list)
     """Estimates of the links' quality that the specification requested."""
     histogram: Histogram

@@ -102,28 +102,28 @@ class Misfit(Part):
     words: str
 
 
-class KinClass(Part):
-    """A class of pairs of two persons who have something in common."""
+class PairKind(Part):
+    """Pairs that share the true values of some fields: because they are one person, or kin, or neighbours."""
 
+    shared: list[str]
+    """Fields that are shared; none of strangers."""
     pairs: float
     """Expected number of such pairs among all pairs of the two files."""
-    agreement: dict[str, float]
-    """By field, the share of these pairs at its top level."""
+    one_person: float
+    """Expected part of them that is one person."""
+    doubt: float
+    """Standard deviation of that part."""
 
 
 class Dependence(Part):
-    """What makes pairs agree that are no match: dependent fields, and classes of kin."""
+    """What makes pairs agree: the kinds of pairs, and strangers' fields that depend on each other."""
 
     kind: Literal["none", "pairwise", "decomposable"]
-    """Of the model, as it was chosen or set."""
-    matches: list[Edge]
-    """Edges of the model among pairs of one person."""
-    others: list[Edge]
-    """Edges of the model among pairs of two persons."""
-    kin: list[KinClass]
-    """Classes of pairs of two persons who have something in common, such as a household."""
-    evidence_of_kin: list[float]
-    """Log evidence of 0, 1, ... such classes, relative to none, as far as it was tried."""
+    """Of the strangers' fields, as it was chosen or set."""
+    edges: list[Edge]
+    """Fields that depend on each other among strangers."""
+    kinds: list[PairKind]
+    """Kinds of pairs, strangers first."""
     misfits: list[Misfit]
     """Misfits of independence, the worst first."""
 

@@ -32,7 +32,8 @@ from gemel.common.errors import GemelError
 from gemel.common.parties import Side
 from gemel.common.specification import BlockingRule, FieldSpec, Specification
 from gemel.common.specification.model.leakage import LeakageSpec
-from gemel.coordinator.draft.blocking_rules import PAIRS_PER_ROW, CertainMatches, Proposal, is_within_any, propose_rules
+from gemel.coordinator.draft.blocking_rules import PAIRS_PER_ROW, Proposal, is_within_any, propose_rules
+from gemel.coordinator.draft.imagined_matches import ImaginedMatches
 from gemel.coordinator.draft.judged_rules import JudgedRules, KeyedGate
 from gemel.custodian.leakage_report import EVERYBODY, PUBLIC, REGISTER, Finding
 
@@ -158,11 +159,11 @@ class _Search:
         besides = [field for field in self._fields if field.name not in rule.fields]
         may = {field.name for field in besides if field.missing_as != "level"}
         kept = [field.name for field in besides if field.name not in rule.withheld]
-        total = sum(self._certain.bits_of(field.name) for field in besides)
-        free = maximum * total - sum(self._certain.bits_of(name) for name in rule.withheld)
+        total = sum(self._imagined.bits_of(field.name) for field in besides)
+        free = maximum * total - sum(self._imagined.bits_of(name) for name in rule.withheld)
         chosen = []
         for name, finding in worst.items():
-            bits = self._certain.bits_of(name)
+            bits = self._imagined.bits_of(name)
             if name in may and bits <= free and len(kept) > FEWEST:
                 chosen.append(finding)
                 kept.remove(name)
@@ -170,26 +171,23 @@ class _Search:
         return chosen
 
     def _withheld(self, rule: BlockingRule, given: Sequence[Finding], all_rules: Sequence[BlockingRule]) -> str:
-        others = [other for other in all_rules if other.name != rule.name]
-        lost = self._certain.lost(all_rules, others)
-        only = (
-            "" if lost is None else f": it counts for no pair that this rule alone has, {lost:.2%} of certain matches"
-        )
+        lost = self._imagined.lost(all_rules, [other for other in all_rules if other.name != rule.name])
         worth = ", ".join(
-            f"{finding.field} ({self._certain.bits_of(finding.field):.1f} bits; {finding.above_chance:.1%} read before)"
-            for finding in given
+            f"{found.field} ({self._imagined.bits_of(found.field):.1f} bits; {found.above_chance:.1%} read before)"
+            for found in given
         )
-        return f"{rule.name} withholds {worth}{only}."
+        return (
+            f"{rule.name} withholds {worth}: it counts for no pair that this rule alone has, {lost:.2%} of imagined"
+            " matches."
+        )
 
     @cached_property
-    def _certain(self) -> CertainMatches:
-        return CertainMatches(self._fields, *(self._cleaned[side] for side in Side))
+    def _imagined(self) -> ImaginedMatches:
+        return ImaginedMatches(self._fields, *(self._cleaned[side] for side in Side))
 
     def _lost(self, before: Sequence[Proposal], after: Sequence[Proposal]) -> str:
-        lost = self._certain.lost([p.rule for p in before], [p.rule for p in after])
-        if lost is None:
-            return "too few matches are certain to tell what it costs"
-        return f"{lost:.2%} of the certain matches that they had are then found by none"
+        lost = self._imagined.lost([p.rule for p in before], [p.rule for p in after])
+        return f"{lost:.2%} of the imagined matches that they had are then found by none"
 
 
 def _worst_of(near: Sequence[Finding], rules: Sequence[str]) -> str:

@@ -1,50 +1,54 @@
-"""Blocking rules for a drafted specification, chosen by counting the pairs that each would compare.
+"""Blocking rules for a drafted specification, chosen by the imagined matches they find and the pairs they compare.
 
-Rules on disjoint fields are sought, since each then catches what the others lose, and each field's agreement among
-matches can be estimated from a rule that does not involve it. Per subject (a date, the names, a code, a text) there is
-a ladder of rules, the widest first; the first that compares few enough pairs is taken.
+A rule is some keys of different fields: a value as a whole, the beginning of a name or a text, the year or the day of a
+date. What compares too many pairs is joined with a further key: of each number of keys, what loses least for the pairs
+it saves. Of all that compare few enough, the rule is taken that finds most of the imagined matches (`imagined_matches`)
+that none finds yet, for its pairs; and so on until nearly all are found. What changes together is imagined together, so
+that a second rule with fields of the household is worth little beside a first, and one without them much: the rules
+stand a move, and a marriage.
+
+Two rules on disjoint fields are always among them where there are any, since the matches that one finds are a sample
+for the other; and one without what the household shares, one without the family's names.
 
 Where values compare inside blocks only, a block made of the beginnings of names is large where the names are common,
-and its size, counts and similarities show which. So there the beginnings are joined by the year of birth, or are no
-rule; and the names by each other as wholes, for the records whose date is wrong or missing: in such a block all values
-are equal, and nothing can be compared.
-
-Where nothing distinguishes a person by itself, as in a survey's categories, whole fields are joined until few pairs are
-left, at each step the field that leaves the fewest; and again with the fields used least so far, since rules of four
-fields and more lose many matches each.
-
-What a rule finds is told by pairs that are matches for certain; no truth is needed. Two records that agree exactly on
-so many fields that chance would hardly make one such pair in the two files are a match. Families agree on surname and
-address too: where fields are personal, some of the agreement must be theirs. Of these pairs, those that a rule compares
-tell what it is worth beside the others. They have fewer errors than matches have on average, so that a rule made of
-whole values finds somewhat less of the others.
+and its size, counts and similarities show which. So there the beginnings are joined by something else than a name, and
+names that block by themselves are two or more, as wholes; and no file may have large blocks.
 """
 
 from __future__ import annotations
 
 import hashlib
-import sys
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial, reduce
 from itertools import combinations
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from gemel.common.parties import Side
 from gemel.common.specification import BlockingKey, BlockingRule, FieldSpec
-from gemel.common.specification.model.defaults import DatePart
-from gemel.coordinator.draft.shared_columns import hint_of, meaning_of
+from gemel.coordinator.draft.imagined_matches import ImaginedMatches, taken
 
 PAIRS_PER_ROW = 10
-"""A rule may compare so many pairs per row of the larger file."""
+"""A rule may compare so many pairs per row of the larger file, and all together twice as many, beside what is demanded
+of them."""
+MAX_RULES = 6
+"""Rules, beside those that are demanded."""
 MAX_KEYS = 8
 """A rule has no more keys."""
-JOINED_RULES = 4
-"""Most rules of whole fields, where nothing else can block."""
-_PART = {"year": (0, 4), "month": (4, 2), "day": (6, 2)}
+ENOUGH = 0.99
+"""Share of the imagined matches that the rules are to find."""
+LITTLE = 0.002
+"""Share of the imagined matches for which a further rule is not worth its keys."""
+PER_RULE = 5.0
+"""What a rule costs besides its pairs, in pairs per row: its keys are made and sent for every row."""
+TRIED = 40
+"""Rules of each number of keys that are made narrower."""
+BEGINNINGS: Mapping[str, int] = {"name": 3, "text": 4}
+"""Characters that a rule uses of values of these kinds where not all."""
+NARROWED = 0.3
+"""Share of the limit above which a rule is tried with a further key too."""
 
 
 @dataclass(frozen=True)
@@ -63,38 +67,187 @@ def propose_rules(
     block_keyed: bool = False,
     pairs_per_row: int = PAIRS_PER_ROW,
 ) -> list[Proposal]:
-    """Blocking rules for two cleaned files, the most selective kind of field first; one grouping of each per rule."""
-    limit = pairs_per_row * max((len(column) for frame in (alice, bob) for column in frame.values()), default=0)
-    chosen: list[Proposal] = []
-    narrowest: Proposal | None = None
+    """Blocking rules for two cleaned files, the one that finds most for its pairs first."""
+    imagined = ImaginedMatches(fields, alice, bob)
+    rows = max(imagined.sizes)
+    limit = pairs_per_row * rows
+    options, bare, others = _options(fields, imagined, pairs_per_row, block_keyed)
+    chosen: list[tuple[_Option, Proposal]] = []
 
-    def large_blocks(rule: BlockingRule) -> bool:
-        """Whether a file has large blocks, which disclose their values, though the pairs with a small file be few."""
-        return any(count_pairs(rule, own, own) > pairs_per_row * len(own[rule.keys[0].field]) for own in (alice, bob))
+    def take(possible: list[_Option], least: float, most: int) -> bool:
+        """Take the rule that finds most for its pairs, if it finds enough that no other does."""
+        known = _union(chosen, imagined.count)
+        while possible:
+            gains = [float((option.found & ~known).mean()) for option in possible]
+            worth = [gain / (option.pairs / rows + PER_RULE) for gain, option in zip(gains, possible, strict=True)]
+            best = int(np.argmax(worth))
+            if gains[best] < least:
+                return False
+            option = possible.pop(best)
+            pairs = count_pairs(_rule(option.keys), alice, bob)
+            if 0 < pairs <= limit and sum(proposal.pairs for _, proposal in chosen) + pairs <= most:
+                chosen.append((option, Proposal(_rule(option.keys), pairs)))
+                return True
+        return False
 
-    for ladder in _ladders(fields, block_keyed):
-        for rung in ladder:
-            proposals = [Proposal(rule, count_pairs(rule, alice, bob)) for rule in rung]
-            new = [p for p in proposals if p.pairs and not is_within_any(p, chosen)]
-            for proposal in new:
-                if narrowest is None or proposal.pairs < narrowest.pairs:
-                    narrowest = proposal
-            if new and all(p.pairs <= limit and not (block_keyed and large_blocks(p.rule)) for p in new):
-                chosen += new
-                break
-    names = [field.name for field in fields]
+    left = list(options)
+    while len(chosen) < MAX_RULES and _union(chosen, imagined.count).mean() < ENOUGH:
+        if not take(left, LITTLE, 2 * limit):
+            break
+    for met in _demands(fields):
+        if chosen and not met([option for option, _ in chosen]):
+            take([o for o in (*options, *bare) if met([*(each for each, _ in chosen), o])], 0.0, 3 * limit)
+    asked = [met for met in _demands(fields) if met([option for option, _ in chosen])]
+    for each in reversed(list(chosen)):
+        rest = [other for other in chosen if other is not each]
+        lost = (each[0].found & ~_union(rest, imagined.count)).mean()
+        if lost < LITTLE / 2 and all(met([option for option, _ in rest]) for met in asked):
+            chosen = rest
     if not chosen:
-        chosen = _of_whole_fields(names, alice, bob, limit)
-    if not chosen:
-        widest = narrowest or _joined(names, Counter(), alice, bob, sys.maxsize)
-        chosen = [] if widest is None else [widest]
-    used = [set(proposal.rule.fields) for proposal in chosen]
-    if used and not any(one.isdisjoint(other) for one, other in combinations(used, 2)):
-        # Two such rules are needed to estimate what blocking loses: the matches that one finds are a sample for the
-        # other.
-        other = _joined([name for name in names if name not in used[0]], Counter(), alice, bob, limit)
-        chosen += [] if other is None else [other]
-    return chosen
+        counted = [Proposal(_rule(option.keys), count_pairs(_rule(option.keys), alice, bob)) for option in others]
+        return sorted((p for p in counted if p.pairs), key=lambda proposal: proposal.pairs)[:1]
+    return [proposal for _, proposal in chosen]
+
+
+@dataclass(frozen=True)
+class _Option:
+    """Keys of a rule, and the narrower or wider ones they imply, with the sampled rows' values and the matches found.
+
+    `pairs`: those that it compares in the whole files; `own`: per row, in the file that has more of them with itself.
+    """
+
+    keys: tuple[BlockingKey, ...]
+    implied: frozenset[BlockingKey]
+    codes: NDArray[np.int32]
+    found: NDArray[np.bool_]
+    pairs: float
+    own: float
+
+    @property
+    def fields(self) -> set[str]:
+        return {key.field for key in self.keys}
+
+
+def _options(
+    fields: Sequence[FieldSpec], imagined: ImaginedMatches, pairs_per_row: int, block_keyed: bool
+) -> tuple[list[_Option], list[_Option], list[_Option]]:
+    """The rules that compare few enough pairs, those among them that do not hide names, and the narrowest others."""
+    kinds = {field.name: field for field in fields}
+    rows, everything = max(imagined.sizes), float(np.prod(imagined.sizes))
+    limit = pairs_per_row * rows
+
+    def few(option: _Option, share: float = 1.0) -> bool:
+        return option.pairs <= share * limit and not (block_keyed and option.own > pairs_per_row)
+
+    def hidden(option: _Option) -> bool:
+        return not block_keyed or _hides_names(option.keys, kinds)
+
+    def loss(option: _Option) -> float:
+        """Matches lost for pairs saved: of independent keys, joined ones have a mean of theirs."""
+        return float(np.log(option.found.mean())) / min(-1e-9, float(np.log(option.pairs / everything)))
+
+    parts = _atoms(fields)
+    every = [key for keys in parts for key in keys]
+    atoms = [atom for keys in parts if (atom := _option(imagined, keys, every)).found.any()]
+    level, seen = atoms, {atom.implied for atom in atoms}
+    good: list[_Option] = []
+    bare: list[_Option] = []
+    closed: list[frozenset[BlockingKey]] = []
+    bad: list[_Option] = []
+    for _ in range(MAX_KEYS):
+        good += [option for option in level if few(option) and hidden(option)]
+        bare += [o for o in level if few(o) and not hidden(o) and not any(key.prefix for key in o.keys)]
+        closed += [option.implied for option in level if few(option, NARROWED) and hidden(option)]
+        wide = [option for option in level if option.pairs and not (few(option, NARROWED) and hidden(option))]
+        wide = sorted(wide, key=loss)[:TRIED]
+        bad += [option for option in wide if hidden(option)]
+        level = []
+        for option in wide:
+            for atom in atoms:
+                implied = option.implied | atom.implied
+                keys = len(option.keys) + len(atom.keys)
+                if atom.fields & option.fields or implied in seen or keys > MAX_KEYS:
+                    continue
+                seen.add(implied)
+                if not (option.found & atom.found).any() or any(known <= implied for known in closed):
+                    continue
+                level.append(_joined(imagined, option, atom))
+    return good, bare, sorted(bad, key=lambda option: option.pairs)[:TRIED]
+
+
+def _option(imagined: ImaginedMatches, keys: Sequence[BlockingKey], every: Sequence[BlockingKey]) -> _Option:
+    """Keys of one field, of all the keys that there are."""
+    each = []
+    for key in keys:
+        implied = frozenset(other for other in every if key.settles(other))
+        each.append(_sized(imagined, (key,), implied, imagined.codes(key), imagined.agreeing(key)))
+    return reduce(partial(_joined, imagined), each)
+
+
+def _joined(imagined: ImaginedMatches, one: _Option, other: _Option) -> _Option:
+    known = (one.codes >= 0) & (other.codes >= 0)
+    codes = np.full(len(known), -1, dtype=np.int32)
+    both = one.codes[known] * (np.int64(other.codes.max(initial=0)) + 1) + other.codes[known]
+    codes[known] = np.unique(both, return_inverse=True)[1]
+    return _sized(imagined, (*one.keys, *other.keys), one.implied | other.implied, codes, one.found & other.found)
+
+
+def _sized(
+    imagined: ImaginedMatches,
+    keys: tuple[BlockingKey, ...],
+    implied: frozenset[BlockingKey],
+    codes: NDArray[np.int32],
+    found: NDArray[np.bool_],
+) -> _Option:
+    n_a, values = imagined.sampled[0], int(codes.max(initial=0)) + 1
+    counts = [np.bincount(side[side >= 0], minlength=values) for side in (codes[:n_a], codes[n_a:])]
+    own = [
+        # Without the largest block, which one person's copies or a placeholder may be.
+        float(((each * (each - 1)).sum() - each.max() * (each.max() - 1)) * size / n**2)
+        for each, size, n in zip(counts, imagined.sizes, imagined.sampled, strict=True)
+    ]
+    return _Option(keys, implied, codes, found, float(counts[0] @ counts[1]) / imagined.share, max(own))
+
+
+def _atoms(fields: Sequence[FieldSpec]) -> list[tuple[BlockingKey, ...]]:
+    """What rules are made of."""
+    made: list[tuple[BlockingKey, ...]] = []
+    for field in fields:
+        made.append((BlockingKey(field=field.name),))
+        if field.kind in BEGINNINGS:
+            made.append((BlockingKey(field=field.name, prefix=BEGINNINGS[field.kind]),))
+        if field.kind == "date":
+            made.append((BlockingKey(field=field.name, part="year"),))
+            made.append((BlockingKey(field=field.name, part="month"), BlockingKey(field=field.name, part="day")))
+    return made
+
+
+def _hides_names(keys: Sequence[BlockingKey], fields: Mapping[str, FieldSpec]) -> bool:
+    """Whether a rule's blocks are no beginnings of names or texts, and no single name, unless something else divides
+    them."""
+    names = [key for key in keys if fields[key.field].kind in BEGINNINGS]
+    others = [fields[key.field] for key in keys if key not in names]
+    if not names or any(field.kind != "category" or field.describes == "birth" for field in others):
+        return True
+    return not any(key.prefix for key in names) and (len(names) > 1 or fields[names[0].field].kind == "text")
+
+
+def _demands(fields: Sequence[FieldSpec]) -> list[Callable[[Sequence[_Option]], bool]]:
+    """What is asked of rules together: one without the household, one without the family, and two disjoint ones."""
+    of = {name: {field.name for field in fields if field.describes == name} for name in ("household", "family")}
+    return [
+        lambda rules: any(not rule.fields & of["household"] for rule in rules),
+        lambda rules: any(not rule.fields & of["family"] for rule in rules),
+        lambda rules: any(not one.fields & other.fields for one, other in combinations(rules, 2)),
+    ]
+
+
+def _union(chosen: Sequence[tuple[_Option, Proposal]], count: int) -> NDArray[np.bool_]:
+    """The imagined matches that some rule finds."""
+    found = np.zeros(count, dtype=np.bool_)
+    for option, _ in chosen:
+        found |= option.found
+    return found
 
 
 def is_within_any(proposal: Proposal, others: Sequence[Proposal]) -> bool:
@@ -102,54 +255,7 @@ def is_within_any(proposal: Proposal, others: Sequence[Proposal]) -> bool:
 
 
 def _within(narrow: BlockingRule, wide: BlockingRule) -> bool:
-    return all(any(_implies(mine, key) for mine in narrow.keys) for key in wide.keys)
-
-
-def _implies(mine: BlockingKey, key: BlockingKey) -> bool:
-    if mine.field != key.field or (mine.part, mine.prefix) == (None, None):
-        return mine.field == key.field
-    if mine.part is not None:
-        return mine.part == key.part
-    return key.prefix is not None and mine.prefix is not None and mine.prefix >= key.prefix
-
-
-def _of_whole_fields(
-    names: Sequence[str], alice: dict[str, pl.Series], bob: dict[str, pl.Series], limit: int
-) -> list[Proposal]:
-    """Some rules of whole fields, each made of the fields that the ones before it use least."""
-    used: Counter[str] = Counter()
-    chosen: list[Proposal] = []
-    for _ in range(JOINED_RULES):
-        found = _joined(names, used, alice, bob, limit)
-        if found is None:
-            break
-        used.update(found.rule.fields)
-        if not is_within_any(found, chosen):
-            chosen = [other for other in chosen if not is_within_any(other, [found])] + [found]
-    return chosen
-
-
-def _joined(
-    names: Sequence[str], used: Counter[str], alice: dict[str, pl.Series], bob: dict[str, pl.Series], limit: int
-) -> Proposal | None:
-    """A rule of whole fields, joined until few enough pairs are left, at each step the best of those used least."""
-    free = list(names)
-    keys: list[str] = []
-    while free and len(keys) < MAX_KEYS:
-        fewest = min(used[name] for name in free)
-        rules = [_rule(*_whole(keys, name)) for name in free if used[name] == fewest]
-        best = min((Proposal(rule, count_pairs(rule, alice, bob)) for rule in rules), key=lambda option: option.pairs)
-        if best.pairs == 0:
-            return None
-        if best.pairs <= limit:
-            return best
-        keys = [key.field for key in best.rule.keys]
-        free = [name for name in free if name not in keys]
-    return None
-
-
-def _whole(keys: Sequence[str], name: str) -> list[Key]:
-    return [(key, None) for key in (*keys, name)]
+    return all(any(mine.settles(key) for mine in narrow.keys) for key in wide.keys)
 
 
 def count_pairs(rule: BlockingRule, alice: dict[str, pl.Series], bob: dict[str, pl.Series]) -> int:
@@ -165,174 +271,12 @@ def _key_counts(rule: BlockingRule, values: Mapping[str, pl.Series]) -> pl.DataF
 
 def key_columns(rule: BlockingRule, values: Mapping[str, pl.Series]) -> list[pl.Series]:
     """What each key of a rule takes of cleaned values; null where it takes nothing."""
-    columns = []
-    for position, key in enumerate(rule.keys):
-        column = values[key.field]
-        if key.part is not None:
-            start, length = _PART[key.part]
-            part = column.str.slice(start, length)
-            column = part.set(part == "0" * length, None)  # an unknown part agrees with nothing
-        elif key.prefix is not None:
-            column = column.str.slice(0, key.prefix)
-        columns.append(column.alias(f"key{position}"))
-    return columns
+    return [taken(key, values[key.field]).alias(f"key{place}") for place, key in enumerate(rule.keys)]
 
 
-Rung = list[BlockingRule]
-Key = tuple[str, int | DatePart | None]
-"""A field, whole, by its first characters, or by a part of a date."""
-
-
-def _ladders(fields: Sequence[FieldSpec], block_keyed: bool) -> list[list[Rung]]:
-    """Per subject, the rungs from the widest rule to the narrowest."""
-    dates, names, codes, texts = (
-        [field.name for field in fields if field.kind == kind] for kind in ("date", "name", "code", "text")
-    )
-    names = _first_names_first(fields, names)
-    ladders: list[list[Rung]] = []
-    for date in dates:
-        rungs = [[_rule((date, None))]]
-        rungs += [[_rule((date, None), (name, length))] for length in (1, 3) for name in names[1:2] or names[:1]]
-        rungs += [[_rule((date, None), (code, None))] for code in codes[:1]]
-        ladders.append(rungs)
-    ladders += _of_names(names[:2], _year_of_birth(fields), block_keyed)
-    # A house number is written like a code and blocks like none; a year of birth is too few values.
-    years = [field.name for field in fields if _meaning(field) == "birth_year"]
-    codes = [code for code in codes if code not in years]
-    codes = [code for code in codes if hint_of(code) != "number"] or codes
-    for code in codes:
-        rungs = [[_rule((code, None))]]
-        rungs += [[_rule((name, n), (code, None)) for name in names[:2]] for n in (3, 5, None) if names]
-        ladders.append(rungs)
-    for text in texts[:1]:
-        rungs = [[_rule((text, None))]]
-        rungs += [[_rule((text, 4), (code, None))] for code in codes[:1]]
-        rungs += [[_rule((text, None), (name, 3))] for name in names[:1]]
-        ladders.append(rungs)
-    if not ladders:
-        # A name alone loses much, and is better than nothing.
-        lengths = (None,) if block_keyed else (4, None)
-        ladders = [[[_rule((name, n)) for name in names for n in lengths]]]
-    return ladders
-
-
-def _of_names(names: Sequence[str], year: Key | None, block_keyed: bool) -> list[list[Rung]]:
-    """The ladders of the two names that distinguish people most, or of the one there is."""
-    if not names:
-        return []
-    lengths = (3, 4, 6, None) if len(names) > 1 else (4, 6, None)
-    wholes = [[_rule(*((name, None) for name in names))]] if len(names) > 1 else []
-    if year is not None and (block_keyed or len(names) == 1):
-        dated = [[_rule(*((name, n) for name in names), year)] for n in lengths]
-        return [dated, wholes] if wholes else [dated]
-    if block_keyed:
-        return [wholes] if wholes else []
-    return [[[_rule(*((name, n) for name in names))] for n in lengths]] if wholes else []
-
-
-def _first_names_first(fields: Sequence[FieldSpec], names: Sequence[str]) -> list[str]:
-    """Names as they stand, but middle and maiden names, which most people lack, after the others."""
-    further = {field.name for field in fields if _meaning(field) in ("middle_name", "maiden_name")}
-    return sorted(names, key=lambda name: name in further)
-
-
-def _year_of_birth(fields: Sequence[FieldSpec]) -> Key | None:
-    dates = sorted((f for f in fields if f.kind == "date"), key=lambda field: _meaning(field) != "birth_date")
-    if dates and _meaning(dates[0]) == "birth_date":
-        return dates[0].name, "year"
-    alone = next((field.name for field in fields if _meaning(field) == "birth_year"), None)
-    if alone is not None:
-        return alone, None
-    return (dates[0].name, "year") if dates else None
-
-
-def _meaning(field: FieldSpec) -> str:
-    columns = [column for side in Side for column in field.columns_of(side)]
-    return next(filter(None, map(meaning_of, columns)), "")
-
-
-def _rule(*keys: Key) -> BlockingRule:
-    """A rule on fields, each whole, by its first characters, or by a part of a date."""
-    name = "-".join(field if taken is None else f"{field}_{taken}" for field, taken in keys)
+def _rule(keys: Sequence[BlockingKey]) -> BlockingRule:
+    """A rule of some keys, named after them."""
+    name = "-".join("_".join(str(p) for p in (k.field, k.part, k.prefix) if p is not None) for k in keys)
     if len(name) > 64:
         name = f"{name[:55]}-{hashlib.sha256(name.encode()).hexdigest()[:8]}"
-    return BlockingRule(
-        name=name,
-        keys=tuple(
-            BlockingKey(field=field, part=taken) if isinstance(taken, str) else BlockingKey(field=field, prefix=taken)
-            for field, taken in keys
-        ),
-    )
-
-
-ROWS = 10_000
-"""Alice's records whose pairs are looked at."""
-CERTAIN = 10.0
-"""Bits beyond the number of pairs from which agreement is no chance: one in a thousand files has such a pair."""
-PERSONAL = 5.0
-"""Of these bits, those of personal fields at least: what a common given name and a sex bring."""
-Columns = Mapping[str, pl.Series]
-
-
-def agreement_bits(fields: Sequence[FieldSpec], alice: Columns, bob: Columns) -> dict[str, float]:
-    """Bits that exact agreement on each field brings a pair: the logarithm of how rarely unrelated records agree."""
-    found = {}
-    for name in (field.name for field in fields):
-        ours, theirs = (
-            side[name].alias("value").drop_nulls().value_counts(normalize=True, name="share").sort("value")
-            for side in (alice, bob)
-        )
-        both = ours.join(theirs, on="value", maintain_order="left")
-        chance = float((both["share"] * both["share_right"]).sum())
-        found[name] = float(-np.log2(chance)) if chance > 0 else 0.0
-    return found
-
-
-class CertainMatches:
-    """Pairs of two files that are matches for certain, by a join of `ROWS` records with Bob's file per rule, once."""
-
-    def __init__(self, fields: Sequence[FieldSpec], alice: Columns, bob: Columns) -> None:
-        self._bits = agreement_bits(fields, alice, bob)
-        self._alice, self._bob = alice, bob
-        self._personal = {field.name for field in fields if field.personal}
-        n_a, n_b = (len(next(iter(side.values()))) for side in (alice, bob))
-        self._needed = float(np.log2(max(1, n_a)) + np.log2(max(1, n_b))) + CERTAIN
-        self._drawn = np.sort(np.random.default_rng(1).permutation(n_a)[:ROWS])
-        self._n_b = n_b
-        self._of: dict[tuple[object, ...], NDArray[np.int64]] = {}
-
-    def found_by(self, rule: BlockingRule) -> NDArray[np.int64]:
-        """The certain matches that a rule compares, as numbers in ascending order."""
-        if rule.keys not in self._of:
-            self._of[rule.keys] = self._certain(rule)
-        return self._of[rule.keys]
-
-    def lost(self, before: Sequence[BlockingRule], after: Sequence[BlockingRule]) -> float | None:
-        """Share of the certain matches of some rules that others do not compare; None if there are too few."""
-        of_all = self._union(before)
-        return None if len(of_all) < 20 else 1 - float(np.isin(of_all, self._union(after)).mean())
-
-    def bits_of(self, field: str) -> float:
-        return self._bits[field]
-
-    def _union(self, rules: Sequence[BlockingRule]) -> NDArray[np.int64]:
-        found = [self.found_by(rule) for rule in rules]
-        return np.unique(np.concatenate(found)) if found else np.empty(0, dtype=np.int64)
-
-    def _certain(self, rule: BlockingRule) -> NDArray[np.int64]:
-        drawn = {name: column.gather(self._drawn) for name, column in self._alice.items()}
-        ours, theirs = (
-            pl.DataFrame(key_columns(rule, values)).with_row_index(row).drop_nulls()
-            for values, row in ((drawn, "a"), (self._bob, "b"))
-        )
-        pairs = ours.join(theirs, on=[column for column in ours.columns if column != "a"], how="inner")
-        a, b = (pairs[row].to_numpy().astype(np.int64) for row in ("a", "b"))
-        bits, personal = np.zeros(len(a)), np.zeros(len(a))
-        for name, worth in self._bits.items():
-            equal = drawn[name].gather(a).rename("x") == self._bob[name].gather(b).rename("x")
-            agreed = worth * equal.fill_null(value=False).to_numpy()
-            bits += agreed
-            personal += agreed * (name in self._personal)
-        certain = (bits >= self._needed) & ((personal >= PERSONAL) | (not self._personal))
-        numbers: NDArray[np.int64] = np.unique((a * self._n_b + b)[certain])
-        return numbers
+    return BlockingRule(name=name, keys=tuple(keys))

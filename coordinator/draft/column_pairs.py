@@ -12,20 +12,17 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import polars as pl
 
+from gemel.common.specification.model.column_words import PARTS, bare, meaning_of, part_of_date
 from gemel.common.specification.model.defaults import Kind
 from gemel.coordinator.draft.shared_columns import (
-    PARTS,
-    bare,
     hint_of,
     is_own_number,
     kind_of,
-    meaning_of,
-    part_of_date,
     shape_of,
 )
 
@@ -145,7 +142,7 @@ def wholes_of_parts(texts: Mapping[str, pl.Series | None]) -> Iterator[Composed]
 
 
 Texts = Mapping[str, pl.Series | None]
-By = Literal["name", "meaning", "parts", "content"]
+By = Literal["name", "meaning", "part", "parts", "content"]
 
 _MIN_DISTINCT = 20
 """Columns of fewer different values are not paired by content: yes and no mean anything."""
@@ -166,7 +163,8 @@ class Pair:
     overlap: float = 0.0
     """Of the two distributions, where the pair was found by content."""
     meaning: str = ""
-    """Of columns composed as one: a date's name, ``birth`` of the date of birth, or one of `WHOLES`."""
+    """Of parts of a date: its name, ``birth`` of the date of birth; also where they are composed as one, or one of
+    `WHOLES`."""
 
     @property
     def labels(self) -> tuple[str, str]:
@@ -192,7 +190,7 @@ def pair_columns(alice: Texts, bob: Texts) -> list[Pair]:
 
 def _same_names(alice: Texts, bob: Texts) -> list[Pair]:
     ours, theirs = _by(bare, alice), _by(bare, bob)
-    # Parts of a date that both files have are paired as one date.
+    # Parts of a date that both files have are paired as parts, by what they mean.
     parts = [{c for date in dates_in_parts(texts) for c in date.columns} for texts in (alice, bob)]
     return [
         _pair(alice, column, bob, theirs[name], "name")
@@ -216,10 +214,15 @@ def _dates(alice: Texts, bob: Texts) -> list[Pair]:
     for date in sorted(ours, key=lambda date: not date.meaning):
         taken = {column for pair in pairs for column in pair.bob}
         other = _same_date(date, theirs, taken) or _same_date(date, whole["bob"], taken)
-        if other is not None:
+        if other is not None and len(other.columns) == len(PARTS):
+            # Apart: an error in one of three leaves the other two as evidence.
+            meaning = date.meaning or other.meaning
+            parts = zip(date.columns, other.columns, strict=True)
+            pairs += [replace(_pair(alice, a, bob, b, "part"), meaning=meaning) for a, b in parts]
+        elif other is not None:
             pairs.append(_composed(date, other))
     for date in sorted(theirs, key=lambda date: not date.meaning):
-        if any(date.columns == pair.bob for pair in pairs):
+        if any(pair.bob[0] in date.columns for pair in pairs):
             continue
         one = _same_date(date, whole["alice"], {column for pair in pairs for column in pair.alice})
         if one is not None:

@@ -11,9 +11,13 @@ import polars as pl
 
 from gemel.common.parties import Side
 from gemel.common.specification import Columns, DateFormat, FieldSpec
-from gemel.common.specification.model.defaults import IN_BLOCKS, KINDS, LEVELS, Assignment, DateOrder, Kind, Mode
+from gemel.common.specification.model.column_words import bare, described_by, meaning_of
+from gemel.common.specification.model.defaults import IN_BLOCKS, KINDS, LEVELS, Assignment, Describes, Kind, Mode
+from gemel.common.specification.model.fields import DateOrders
 from gemel.common.specification.model.leakage import tolerant_bounds
 from gemel.coordinator.draft.column_pairs import Pair, overlap_of_values, overlap_of_words, pair_columns, shares_value
+from gemel.coordinator.draft.placeholders import placeholders
+from gemel.coordinator.draft.repeated_columns import repeated_columns
 from gemel.coordinator.draft.shared_columns import (
     LONG,
     NEARLY_EMPTY,
@@ -23,7 +27,7 @@ from gemel.coordinator.draft.shared_columns import (
     hint_of,
     is_own_number,
     kind_of,
-    meaning_of,
+    latest_year,
     shape_of,
 )
 from gemel.custodian.cleaning.own_copies import OwnCopies
@@ -38,8 +42,6 @@ BITS_IN_BLOCKS: Mapping[Kind, int] = MappingProxyType(
 """Bits in mode block_keyed, in which a record is signed for every rule: with them it is linked as with 1024, in a
 quarter of the bytes and of the time (``python -m benchmarks bits``). Names and texts have many similarities to tell
 apart; of dates, numbers and codes, which have few tokens, few similarities are possible at all."""
-PERSONAL = frozenset({"given_name", "full_name", "birth_date", "sex"})
-"""Meanings of columns that distinguish the persons of a household."""
 MIN_WORDS = 0.05
 """Overlap of the words of names or texts of which no whole value is in both files."""
 
@@ -52,6 +54,8 @@ class ProposedFields:
     fields: list[FieldSpec] = field(default_factory=list)
     comments: list[str] = field(default_factory=list)
     """One per field."""
+    pairs: list[Pair] = field(default_factory=list, repr=False)
+    """The columns of each field."""
     left_out: list[str] = field(default_factory=list)
     """Columns that are no fields, and why."""
 
@@ -72,14 +76,20 @@ def propose_fields(
     """
     drafted = ProposedFields(bits, randomised_response, separate)
     pairs = pair_columns(alice, bob)
-    has_birth = any(pair.by != "parts" and meaning_of(pair.alice[0]) == "birth_date" for pair in pairs)
+    has_birth = any(pair.meaning == "" and meaning_of(pair.alice[0]) == "birth_date" for pair in pairs)
     for pair in pairs:
         if identifiers[Side.ALICE] in pair.alice or identifiers[Side.BOB] in pair.bob:
             drafted.left_out.append(f"{pair.labels[0]}: an identifier of a custodian's own{_if_shared(pair)}.")
         elif pair.meaning == "birth" and has_birth:
-            drafted.left_out.append(f"{pair.labels[0]}: the parts of a date that is compared.")
+            drafted.left_out.append(f"{pair.labels[0]}: of a date that is compared.")
         else:
             _consider(drafted, pair)
+    for position, reason in sorted(repeated_columns(drafted.pairs).items(), reverse=True):
+        drafted.left_out.append(
+            f"{drafted.pairs[position].labels[0]}: {reason}; compared as well it would count twice."
+        )
+        for kept in (drafted.fields, drafted.comments, drafted.pairs):
+            del kept[position]
     paired = {Side.ALICE: {c for pair in pairs for c in pair.alice}, Side.BOB: {c for pair in pairs for c in pair.bob}}
     for side, columns in ((Side.ALICE, alice), (Side.BOB, bob)):
         alone = [column for column in columns if column not in paired[side] and column != identifiers[side]]
@@ -107,44 +117,79 @@ def _consider(drafted: ProposedFields, pair: Pair) -> None:
         return
     alice, bob = shape_of(ours), shape_of(theirs)
     hint = next(filter(None, (hint_of(columns[0]) for columns in (pair.alice, pair.bob) if len(columns) == 1)), "")
-    kind, reason = kind_of(hint, alice, bob)
+    kind, reason = kind_of(hint, alice, bob) if pair.by != "part" else ("number", "it is a part of a date")
     why_not = _useless(pair, hint, alice, bob)
     if not why_not and kind != "date" and not _shared(kind, ours, theirs):
         why_not = "no value of it occurs in both files"
     if not why_not and len(drafted.fields) == MAX_FIELDS:
         why_not = f"{MAX_FIELDS} fields are enough"
-    order, doubt = None, ""
-    if not why_not and kind == "date":
-        orders = date_orders(alice, bob)
-        if not orders:
-            why_not = (
-                "the two files write dates in different orders, and a field has one; write them year first"
-                " (YYYY-MM-DD) in one of the files"
-            )
-        elif len(orders) > 1 and "ymd" not in orders:
-            doubt = f" CHECK THE ORDER: every value can be read as {' and as '.join(orders)}."
-        order = orders[0] if orders else None
+    date, doubt = _date(ours, theirs, alice, bob) if kind == "date" else (None, "")
     if why_not:
         drafted.left_out.append(f"{pair.labels[0]}: {why_not}.")
         return
+    described = _describes(pair, kind)
+    missing, frequent = _missing({Side.ALICE: ours, Side.BOB: theirs}, kind, described, date)
     name = field_name(_named_after(pair), [known.name for known in drafted.fields])
     drafted.fields.append(
         FieldSpec(
             name=name,
             kind=kind,
-            date=DateFormat(order=order) if order is not None else None,
-            **_columns(pair, name, order),
-            **_personal(pair, kind),
+            missing=missing,
+            date=date,
+            **_columns(pair, name, date),
+            describes=described,
             **_signature(kind, drafted),
         )
     )
-    drafted.comments.append(f"{kind.capitalize()}: {reason}. {_filled(alice, bob)}{doubt}{_pairing(pair)}")
+    drafted.pairs.append(pair)
+    drafted.comments.append(f"{kind.capitalize()}: {reason}. {_filled(alice, bob)}{doubt}{frequent}{_pairing(pair)}")
 
 
-def _personal(pair: Pair, kind: Kind) -> dict[str, Any]:
-    """Whether the field distinguishes the persons of a household, as far as its kind does not state it."""
-    personal = pair.meaning == "birth" or any(meaning_of(column) in PERSONAL for column in (*pair.alice, *pair.bob))
-    return {} if personal == (kind == "date") else {"personal": personal}
+def _date(ours: pl.Series, theirs: pl.Series, alice: Shape, bob: Shape) -> tuple[DateFormat, str]:
+    """How the dates of both files are read, and what is to be checked of it."""
+    orders = date_orders(alice, bob)
+    doubts = []
+    for k, side in enumerate(Side):
+        possible = list(dict.fromkeys(each[k] for each in orders))
+        if len(possible) > 1 and "ymd" not in possible:
+            doubts.append((side, f"every value can be read as {' and as '.join(possible)}"))
+    doubt = "".join(f" CHECK THE ORDER of {side}'s file: {what}." for side, what in doubts)
+    if len(doubts) == len(Side) and doubts[0][1] == doubts[1][1]:
+        doubt = f" CHECK THE ORDER: {doubts[0][1]}."
+    first, second = orders[0]
+    year, sure = latest_year(ours, theirs, orders[0])
+    if year is not None:
+        doubt += (
+            f" Years of two digits are no later than {year}, and later dates are not read{'' if sure else ': CHECK'}."
+        )
+    return DateFormat(order=first if first == second else DateOrders(alice=first, bob=second), latest_year=year), doubt
+
+
+def _describes(pair: Pair, kind: Kind) -> Describes:
+    """What the field describes by its columns' names, and otherwise by its kind."""
+    if pair.meaning == "birth":
+        return "birth"
+    return next(filter(None, map(described_by, (*pair.alice, *pair.bob))), KINDS[kind].describes)
+
+
+def _missing(
+    texts: Mapping[Side, pl.Series], kind: Kind, describes: Describes, date: DateFormat | None
+) -> tuple[tuple[str, ...], str]:
+    """Values proposed as missing, and what is said of frequent ones."""
+    values: list[str] = []
+    said = ""
+    for side, text in texts.items():
+        order = None if date is None else date.model_copy(update={"order": date.order_of(side)})
+        found = placeholders(text, kind, describes, order)
+        values += found.values
+        if found.values:
+            said += f" Placeholders in {found.share:.1%} of {side}'s rows are taken as missing: CHECK."
+        if found.other:
+            said += (
+                f" One value is in {found.other:.1%} of {side}'s rows: if it stands for one that is not known, list it"
+                " in `missing`."
+            )
+    return tuple(dict.fromkeys(values)), said
 
 
 def _shared(kind: Kind, ours: pl.Series, theirs: pl.Series) -> bool:
@@ -160,11 +205,12 @@ def _named_after(pair: Pair) -> str:
     return "date_of_birth" if pair.meaning == "birth" else f"{pair.meaning}_date".lstrip("_")
 
 
-def _columns(pair: Pair, name: str, order: DateOrder | None) -> dict[str, Any]:
+def _columns(pair: Pair, name: str, date: DateFormat | None) -> dict[str, Any]:
     """Where the field's values are, as far as its name does not state it; parts of a date in the date's order."""
     found: list[str | tuple[str, ...]] = []
-    for columns in (pair.alice, pair.bob):
-        if order is not None and len(columns) == len(order):
+    for side, columns in zip(Side, (pair.alice, pair.bob), strict=True):
+        order = date.order_of(side) if date is not None else ""
+        if len(columns) == len(order):
             columns = tuple(columns["ymd".index(part)] for part in order)
         found.append(columns[0] if len(columns) == 1 else columns)
     if found[0] != found[1]:
@@ -175,7 +221,7 @@ def _columns(pair: Pair, name: str, order: DateOrder | None) -> dict[str, Any]:
 def _pairing(pair: Pair) -> str:
     """What the comment adds where columns of different names, or several columns, are taken for the same."""
     ours, theirs = pair.labels
-    if pair.by == "meaning":
+    if pair.by in ("meaning", "part") and bare(ours) != bare(theirs):
         return f" {ours} and {theirs} seem to mean the same: check."
     if pair.by == "content":
         return f" {ours} and {theirs} hold much the same, by {pair.overlap:.0%} of their distributions: check."

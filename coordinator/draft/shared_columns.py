@@ -1,102 +1,23 @@
 """What the columns of two files hold, judged from their names and values: of what kind they are.
 
 Everything that leaves this module is a kind, a share or a count. No value does.
-
-What a column's name means stands in ``column_words.yaml``, in English, German, French, Spanish, Italian and Dutch.
-Names are compared without case, accents, blanks and punctuation: ``Prénom``, ``PRENOM`` and ``pre_nom`` are one. A name
-that means different things in two of these languages is left out, or listed where it is the commoner; content decides
-in the end, and the draft states every pairing of columns with different names.
 """
 
 from __future__ import annotations
 
+import datetime
+import math
 import re
-import unicodedata
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
-from importlib.resources import files
 
 import polars as pl
-import yaml
 
 from gemel.common.specification import KINDS
+from gemel.common.specification.model.column_words import HINTS, WORDS, bare, meaning_of, without_accents, words_of
 from gemel.common.specification.model.defaults import DateOrder, Kind
-from gemel.custodian.cleaning.definition import clean_number, folded, parse_date
-
-_CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
-_WORD = re.compile(r"[^\W_]+")
-
-
-_TABLES: dict[str, dict[str, str]] = yaml.safe_load(files(__package__).joinpath("column_words.yaml").read_text("utf-8"))
-
-
-def _words(table: str) -> dict[str, frozenset[str]]:
-    return {name: frozenset(words.split()) for name, words in _TABLES[table].items()}
-
-
-MEANINGS = _words("meanings")
-"""Names of columns, bare, by what they mean."""
-PARTS = _words("parts")
-"""Words for the parts of a date, by the part."""
-_HINTS = _words("hints")
-"""Words in a column's name, in the order in which they are tried."""
-_OTHER = _words("words")
-_LONG = 3
-"""Letters of a part of a date that may be joined to another word: ``Geburtsjahr``, ``birthyear``."""
-
-
-def words_of(column: str) -> list[str]:
-    """The words of a column's name: of ``dateOfBirth`` and ``date_of_birth`` date, of, birth."""
-    return [word.casefold() for word in _WORD.findall(_CAMEL.sub(" ", column))]
-
-
-def bare(column: str) -> str:
-    return "".join(words_of(column))
-
-
-def without_accents(text: str) -> str:
-    """Letters without accents, ``ß`` as ``ss`` and ``ø`` as it is."""
-    return "".join(c for c in unicodedata.normalize("NFKD", text.replace("ß", "ss")) if not unicodedata.combining(c))
-
-
-def meaning_of(column: str) -> str:
-    """What a column's name means, one of `MEANINGS`, ``birth_year`` and so on; nothing if it is not known."""
-    name = without_accents(bare(column))
-    # Umlauts are also written with an e.
-    known = next((meaning for meaning, names in MEANINGS.items() if name in names), "")
-    if not known and (part := part_of_date(column)) is not None and part[1] == "birth":
-        return f"birth_{part[0]}"
-    return known
-
-
-def part_of_date(column: str) -> tuple[str, str] | None:
-    """Which part of which date a column's name means: ``("year", "birth")`` of ``Geburtsjahr``; None if of none.
-
-    The date is named by the rest of the name, ``birth`` in every language, or nothing.
-    """
-    words = [word for word in map(without_accents, words_of(column)) if word not in _OTHER["fillers"] or len(word) == 1]
-    for part, names in PARTS.items():
-        for place in (len(words) - 1, 0):
-            if words and words[place] in names:
-                return part, _date_named(words[:place] + words[place + 1 :])
-    name = "".join(words)
-    for part, names in PARTS.items():
-        for affix in sorted((n for n in names if len(n) >= _LONG), key=len, reverse=True):
-            for rest in (name.removesuffix(affix), name.removeprefix(affix)):
-                if rest != name and _date_named([rest]) == "birth":
-                    return part, "birth"
-    # by, bm, bd
-    if len(name) == 2 and name[0] == "b":
-        return next(((part, "birth") for part, names in PARTS.items() if name[1] in names), None)
-    return None
-
-
-def _date_named(words: list[str]) -> str:
-    rest = [word for word in words if word not in _OTHER["fillers"] and word != "date"]
-    stem = "".join(rest)
-    return "birth" if stem in _OTHER["birth"] or stem.removesuffix("s") in _OTHER["birth"] else "_".join(rest)
-
+from gemel.custodian.cleaning.definition import MAX_YEAR, clean_number, folded, parse_date
 
 SAMPLE = 4_000
 """Distinct values looked at per column; the counts are of all rows."""
@@ -104,6 +25,10 @@ FEW = 30
 """Most values that a category may have, among them hold 95 % of its rows."""
 NEARLY_EMPTY = 0.9
 LONG = 120
+_ONE_ORDER = 0.98
+"""Share of the dates that one order reads, of those that two would, from which both files are read in one."""
+_SOME = 0.02
+"""Share of the dates with years of two digits, or of four, from which they count."""
 ORDERS: tuple[DateOrder, ...] = ("ymd", "dmy", "mdy")
 
 _CODES_MISSING = frozenset(folded(code) for code in KINDS["name"].missing) | {"", "na", "nan", "null", "none"}
@@ -152,26 +77,26 @@ def is_own_number(column: str) -> bool:
     """Whether a column's name is that of a file's own numbering (and not of a number that a person carries)."""
     words = words_of(column)
     return hint_of(column) != "shared_number" and bool(
-        _OTHER["own_numbers"] & {*words, bare(column)} or words[-1:] == ["id"]
+        WORDS["own_numbers"] & {*words, bare(column)} or words[-1:] == ["id"]
     )
 
 
 def is_number(column: str) -> bool:
     words = [without_accents(word) for word in words_of(column)]
     ends = {*words[:1], *words[-1:]}
-    return bool(ends & _OTHER["number_words"]) or "".join(words[-1:]).endswith(("nummer", "number", "nr"))
+    return bool(ends & WORDS["number_words"]) or "".join(words[-1:]).endswith(("nummer", "number", "nr"))
 
 
 def hint_of(column: str) -> str:
     words = set(words_of(column)) | {bare(column)}
-    if words & _HINTS["shared_number"]:
+    if words & HINTS["shared_number"]:
         return "shared_number"
     if meant := _BY_MEANING.get(meaning_of(column)):
         return meant
     # A street number is a number, and a date of birth no date for its place.
-    if words & _OTHER["numbered"] and not words & {"phone", "telephone", "mobile"}:
+    if words & WORDS["numbered"] and not words & {"phone", "telephone", "mobile"}:
         return "number"
-    return next((hint for hint, known in _HINTS.items() if words & known), "")
+    return next((hint for hint, known in HINTS.items() if words & known), "")
 
 
 def text_of(column: pl.Series) -> pl.Series | None:
@@ -220,7 +145,7 @@ def _is_running(values: pl.Series) -> bool:
 
 
 def _is_whole_date(value: str, order: DateOrder) -> bool:
-    date = parse_date(value, order)
+    date = parse_date(value, order, MAX_YEAR)
     return date is not None and 0 not in date
 
 
@@ -257,13 +182,45 @@ def date_share(alice: Shape, bob: Shape) -> float:
     return min(max(alice.dates.values()), max(bob.dates.values()))
 
 
-def date_orders(alice: Shape, bob: Shape) -> list[DateOrder]:
-    """The orders in which both files can be read, the best first; several when the values do not distinguish them."""
+def date_orders(alice: Shape, bob: Shape) -> list[tuple[DateOrder, DateOrder]]:
+    """The orders in which the files can be read, Alice's and Bob's, the best first; several when the values do not
+    distinguish them. One for both, unless each reads clearly better in another."""
     scores = {order: min(alice.dates[order], bob.dates[order]) for order in ORDERS}
     best = max(scores.values())
-    if best < 0.9 * date_share(alice, bob):
-        return []
-    return [order for order in ORDERS if scores[order] >= best - 0.001]
+    if best >= _ONE_ORDER * date_share(alice, bob):
+        return [(order, order) for order in ORDERS if scores[order] >= best - 0.001]
+    ours, theirs = ([o for o in ORDERS if s.dates[o] >= max(s.dates.values()) - 0.001] for s in (alice, bob))
+    return [(a, b) for a in ours for b in theirs]
+
+
+def latest_year(ours: pl.Series, theirs: pl.Series, orders: tuple[DateOrder, DateOrder]) -> tuple[int | None, bool]:
+    """The latest year that dates may have, None where none needs one; and whether the values decide it.
+
+    Years of two digits need one: that by which they are most like the years of four digits, or this year where there
+    are few of these. Years to come need this year.
+    """
+    full: Counter[int] = Counter()
+    short: Counter[int] = Counter()
+    for text, order in zip((ours, theirs), orders, strict=True):
+        for value in text.drop_nulls().gather_every(max(1, len(text) // SAMPLE)):
+            if (date := parse_date(value, order)) is not None:
+                full[date[0]] += 1
+            elif (date := parse_date(value, order, MAX_YEAR)) is not None:
+                short[date[0] % 100] += 1
+    this = datetime.date.today().year
+    if short.total() < _SOME * (full.total() + short.total()):
+        return (this if sum(n for year, n in full.items() if year > this) >= _SOME * full.total() else None), True
+    if full.total() < _SOME * short.total():
+        return this, False
+    known = sorted(full.elements())
+    last = known[int(0.999 * (len(known) - 1))]
+    # A year is like those of the decade around it: a file may be some years younger than the other.
+    near = {year: sum(full[other] for other in range(year - 5, year + 6)) for year in range(last - 110, this + 1)}
+
+    def alike(latest: int) -> float:
+        return sum(n * math.log(1 + near.get(latest - (latest - year) % 100, 0)) for year, n in short.items())
+
+    return max(range(min(last, this), this + 1), key=lambda latest: (alike(latest), latest)), True
 
 
 def identifier_of(frame: pl.DataFrame, texts: dict[str, pl.Series | None]) -> str | None:

@@ -297,7 +297,8 @@ def _specification(
 def _comments(drafted: ProposedFields, identifiers: dict[Side, str]) -> dict[str, str]:
     kinds = {known.kind: known.defaults for known in drafted.fields}
     defaults = "\n".join(
-        f"- {kind}: {d.meaning}; cleaned by {', '.join(d.clean)}; tokens {d.tokens}, {d.bits} bits, levels {d.levels}"
+        f"- {kind}: {d.meaning}; describes {d.describes}; cleaned by {', '.join(d.clean)}; tokens {d.tokens},"
+        f" {d.bits} bits, levels {d.levels}"
         for kind, d in kinds.items()
     )
     whole = ("Only", SAME_RECORDS)
@@ -316,8 +317,9 @@ def _blocking_comment(pairs: int, judged: JudgedRules, steps: Sequence[str], row
     if not judged.proposals:
         return f"No rule could be found: none of the fields can block. All {pairs:,} pairs are compared."
     comment = (
-        f"Of {pairs:,} pairs, those are compared that agree on the keys of at least one rule. A rule is taken when it"
-        f" compares at most {PAIRS_PER_ROW} pairs per row; rules on different fields catch each other's losses."
+        f"Of {pairs:,} pairs, those are compared that agree on the keys of at least one rule. The rules are those that"
+        f" find most second records of the same people, imagined with moves, marriages and errors, for at most"
+        f" {PAIRS_PER_ROW} pairs per row each."
     )
     if not judged.verdict:
         return comment

@@ -141,12 +141,9 @@ def _wrapped(paragraph: str, width: int) -> list[str]:
 
 
 def _default(part: FieldSpec | VariableSpec, key: str) -> object:
-    if isinstance(part, FieldSpec) and key == "key_domain":
-        return part.name
-    info = type(part).model_fields[key]
-    if isinstance(part, FieldSpec) and info.default_factory is not None:
-        return getattr(part.defaults, key)
-    return info.default
+    """The default of a key, which may follow from a field's name and kind."""
+    known = {"name": part.name, "kind": getattr(part, "kind", "text")}
+    return type(part).model_fields[key].get_default(call_default_factory=True, validated_data=known)
 
 
 def json_schema() -> dict[str, Any]:

@@ -74,7 +74,9 @@ _FORMATS: dict[DateOrder, tuple[tuple[str, str], ...]] = {
 _SHAPES: tuple[tuple[DatePart, str], ...] = (("year", "%Y"), ("month", "%m"), ("day", "%d"))
 
 
-def plain_dates(values: pl.Series, order: DateOrder, parts: Sequence[DatePart]) -> pl.Series:
+def plain_dates(
+    values: pl.Series, order: DateOrder, parts: Sequence[DatePart], latest_year: int | None = None
+) -> pl.Series:
     """Dates as `dates.clean_date` writes them, ``YYYYMMDD``; null where a value is not plainly such a date."""
     column = pl.col(values.name)
     dates = [
@@ -82,7 +84,7 @@ def plain_dates(values: pl.Series, order: DateOrder, parts: Sequence[DatePart]) 
         for form, shape in _FORMATS[order]
     ]
     date = pl.coalesce(dates)
-    believable = date.dt.year().is_between(MIN_YEAR, MAX_YEAR)
+    believable = date.dt.year().is_between(MIN_YEAR, latest_year or MAX_YEAR)
     written = "".join(code if part in parts else ("0000" if part == "year" else "00") for part, code in _SHAPES)
     return values.to_frame().select(pl.when(believable).then(date).dt.strftime(written)).to_series()
 
@@ -240,7 +242,7 @@ class _Working:
         before = self.table["value"]
         parsed = pl.Series([None] * len(before), dtype=pl.String)
         if self.spec.date is not None:
-            parsed = plain_dates(before, self.spec.date.order, self.spec.date.parts)
+            parsed = plain_dates(before, self.spec.date.read_order, self.spec.date.parts, self.spec.date.latest_year)
         left = (parsed.is_null() & before.is_not_null()).arg_true()
         values = [parse_value(value, self.spec) for value in before.gather(left)]
         parsed = parsed.scatter(left, pl.Series(values, dtype=pl.String))

@@ -22,9 +22,9 @@ from gemel.common.specification.model.defaults import DateOrder, DatePart, Step
 # digits in front with separators is ISO in any order, since the order year, day, month is not in use. Partial: a year
 # alone, year and month, and `00` for a part that is not known.
 #
-# Refused, that is counted as unreadable and made missing: a year of two digits (a pivot would put one person's birth a
-# century off), six digits (two orders of two-digit years and a year with a month look alike), a day that its month
-# does not have, and years outside 1000 to 2999.
+# Refused, that is counted as unreadable and made missing: a year of two digits where no latest year is stated (a pivot
+# of our own would put one person's birth a century off), a year after the latest, six digits (two orders of two-digit
+# years and a year with a month look alike), a day that its month does not have, and years outside 1000 to 2999.
 
 MIN_YEAR = 1000
 MAX_YEAR = 2999
@@ -32,7 +32,9 @@ _LEAP_YEAR = 2000
 _TIME = r"(?:[T ]+\d{1,2}:\d{2}(?::\d{2}(?:[.,]\d+)?)?\s*(?:Z|[+-]\d{2}:?(?:\d{2})?)?)?"
 _SEPARATED = re.compile(rf"(\d{{1,4}})([-/. ])(\d{{1,2}})\2(\d{{1,4}}){_TIME}", re.ASCII | re.IGNORECASE)
 _TWO_PARTS = re.compile(r"(\d{1,4})[-/. ](\d{1,4})", re.ASCII)
-_NAMED_MONTH = re.compile(rf"(\d{{1,2}})[-/. ]*([a-z]{{3,9}})[-/., ]*(\d{{4}}){_TIME}", re.ASCII | re.IGNORECASE)
+_NAMED_MONTH = re.compile(
+    rf"(\d{{1,2}})[-/. ]*([a-z]{{3,9}})[-/., ]*(\d{{4}}|\d{{2}}){_TIME}", re.ASCII | re.IGNORECASE
+)
 _COMPACT = re.compile(rf"(\d{{7,8}}){_TIME}", re.ASCII | re.IGNORECASE)
 _STAMP = re.compile(r"(\d{8})(?:\d{4}|\d{6})", re.ASCII)
 _YEAR = re.compile(r"\d{4}", re.ASCII)
@@ -44,12 +46,17 @@ Day = tuple[int, int, int]
 """Year, month, day; 0 for one that is not known."""
 
 
-def clean_date(text: str, order: DateOrder, parts: Sequence[DatePart] = ("year", "month", "day")) -> str | None:
+def clean_date(
+    text: str,
+    order: DateOrder,
+    parts: Sequence[DatePart] = ("year", "month", "day"),
+    latest_year: int | None = None,
+) -> str | None:
     """A date as ``YYYYMMDD``, zeros for parts that are not known or not among `parts`; None if it is not a date.
 
     ``00000000``, a date of which nothing is known or compared, is a missing value: None as well.
     """
-    date = parse_date(text, order)
+    date = parse_date(text, order, latest_year)
     if date is None:
         return None
     named = zip(date, ("year", "month", "day"), strict=True)
@@ -57,20 +64,31 @@ def clean_date(text: str, order: DateOrder, parts: Sequence[DatePart] = ("year",
     return f"{year:04d}{month:02d}{day:02d}" if year or month or day else None
 
 
-def parse_date(text: str, order: DateOrder) -> Day | None:
-    """Year, month and day of a date, 0 where not known; None if it cannot be read as a date of this order."""
-    text = text.strip()
+def parse_date(text: str, order: DateOrder, latest_year: int | None = None) -> Day | None:
+    """Year, month and day of a date, 0 where not known; None if it cannot be read as a date of this order.
+
+    With a `latest_year` years of two digits are the latest that they can be, and a later year is none.
+    """
+    date = _read(text.strip(), order, latest_year)
+    return None if date is None or (latest_year is not None and date[0] > latest_year) else date
+
+
+def _read(text: str, order: DateOrder, latest_year: int | None) -> Day | None:
     if match := _SEPARATED.fullmatch(text):
         first, second, third = match[1], match[3], match[4]
         if len(first) == 4 and len(third) <= 2:
             return _valid(first, second, third)
-        return _ordered((first, second, third), order) if order != "ymd" else None
+        if order != "ymd":
+            return _ordered((first, second, _in_full(third, latest_year)), order)
+        year = _in_full(first, latest_year)
+        return _valid(year, second, third) if len(year) == 4 and len(third) <= 2 else None
     if (match := _COMPACT.fullmatch(text)) or (match := _STAMP.fullmatch(text) if order == "ymd" else None):
         return _compact(match[1], order)
     if match := _NAMED_MONTH.fullmatch(text):
         word = match[2].lower()
         named = [number for number, month in enumerate(_MONTHS, start=1) if month.startswith(word)]
-        return _valid(match[3], str(named[0]), match[1]) if named else None
+        year = _in_full(match[3], latest_year)
+        return _valid(year, str(named[0]), match[1]) if named and len(year) == 4 else None
     if _YEAR.fullmatch(text):
         return _valid(text, "0", "0")
     if match := _TWO_PARTS.fullmatch(text):
@@ -80,6 +98,13 @@ def parse_date(text: str, order: DateOrder) -> Day | None:
         if len(second) == 4 and len(first) <= 2 and order != "ymd":
             return _valid(second, first, "0")
     return None
+
+
+def _in_full(year: str, latest_year: int | None) -> str:
+    """A year of two digits as the latest that it can be; others as they are."""
+    if latest_year is None or len(year) != 2:
+        return year
+    return f"{latest_year - (latest_year - int(year)) % 100:04d}"
 
 
 def _compact(digits: str, order: DateOrder) -> Day | None:
@@ -166,7 +191,7 @@ def parse_value(text: str, field: FieldSpec) -> str | None:
     if not text:
         return None
     if field.kind == "date" and field.date is not None:
-        return clean_date(text, field.date.order, field.date.parts)
+        return clean_date(text, field.date.read_order, field.date.parts, field.date.latest_year)
     return clean_number(text) if field.kind == "number" else text
 
 

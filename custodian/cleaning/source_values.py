@@ -35,7 +35,8 @@ def texts_of(frame: pl.DataFrame, spec: Specification, side: Side) -> Iterator[t
         raise GemelError(ErrorCode.EMPTY_SOURCE, "the file has no rows", where=f"{side}'s file", got=got, remedy=remedy)
     for field in spec.fields:
         parts = [as_text(frame[name], name, field, side) for name in field.columns_of(side)]
-        yield field, _joined(parts, None if field.date is None else field.date.order)
+        read = field.read_in(side)
+        yield read, _joined(parts, None if read.date is None else read.date.read_order)
 
 
 def raise_all(errors: list[GemelError]) -> None:

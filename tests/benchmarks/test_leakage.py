@@ -41,7 +41,7 @@ def test_the_verdict_names_what_is_missed() -> None:
 def test_the_drafted_rules_are_attacked_with_the_names_in_their_keys() -> None:
     study = Study(1500, 1, "rules")
     names = [rule.name for rule in study.drafted.keyed_rules]
-    assert "given_name_3-surname_3-date_of_birth_year" in names
+    assert any("date_of_birth_year" in name for name in names)
     rule = next(rule for rule in study.drafted.keyed_rules if rule.name == "given_name-surname")
     reported = [line.what for line in under_rule(study, rule, 0.02)]
     assert sum("by the blocks' sizes alone" in what for what in reported) == 2

@@ -13,8 +13,6 @@ from gemel.carole.assessment.inferred_values import expected_share
 from gemel.carole.assessment.measures import Measure, entry
 from gemel.carole.evaluation.check_field import CheckedPairs, false_links
 from gemel.carole.evaluation.quality_estimate import DecoyCount, corrected_claim, precision_by_decoys
-from gemel.carole.fellegi_sunter.dependence.starting_classes import CountedPairs, starting_classes
-from gemel.carole.fellegi_sunter.entities import same_person
 from gemel.carole.fellegi_sunter.link_posterior import LinkPosterior
 from gemel.carole.fellegi_sunter.link_rule import within_rate
 from gemel.carole.fellegi_sunter.model import corrected, match_weights, probability, probability_of, shares
@@ -56,10 +54,13 @@ def test_link_probabilities(weight, assignment, recall, expected, seed):
     assignment=st.sampled_from([*ASSIGNMENTS, "clusters"]),
     seed=st.integers(0, 999),
 )
-def test_exclusiveness_is_finite(density, sizes, assignment, seed):
+def test_chance_to_meet(density, sizes, assignment, seed):
     rng, n = np.random.default_rng(seed), int(10**density * min(sizes))
     links = LinkPosterior(assignment, rng.integers(0, sizes[0], n), rng.integers(0, sizes[1], n), *sizes)
-    assert np.isfinite(links.exclusiveness(rng.random(n) < 0.9))
+    chosen = rng.random(n) < 0.9
+    meeting, at_random = links.meeting(chosen)
+    in_range(at_random)
+    assert not (meeting & ~chosen).any()
 
 
 @given(arrays(np.float64, st.integers(1, 9), elements=st.floats(allow_nan=False)))
@@ -82,29 +83,6 @@ def test_levels_of_others(counts, m, p, prior):
     for found in (shares(counts, valid, prior), corrected(counts, believed, p, valid, prior)):
         in_range(found)
         np.testing.assert_allclose(found.sum(axis=1), 1.0)
-
-
-@given(counts=arrays(np.float64, 8, elements=COUNTS), more=COUNTS, u=arrays(np.float64, 3, elements=INSIDE))
-def test_starting_classes(counts, more, u):
-    gamma = np.array(np.meshgrid([0, 1], [0, 1], [0, 1])).reshape(3, 8).T.astype(np.int8)
-    u = u.clip(1e-9, 1 - 1e-9)
-    found = starting_classes(
-        CountedPairs(
-            gamma, counts + 1e-3, np.full(8, 7, dtype=np.uint64), np.ones((3, 2), dtype=np.bool_),
-            np.stack([1 - u, u], axis=1), np.tile([0.1, 0.9], (3, 1)), np.full(3, 20.0),
-            np.array([True, True, False]), float(counts.sum() + 0.01 + more),
-        )
-    )  # fmt: skip
-    in_range(found.kin.shares, found.kin.levels)
-    assert np.isfinite(found.weight).all()
-    assert np.isfinite(found.matches)
-
-
-@given(arrays(np.float64, 4, elements=st.floats(0, 1)), st.sampled_from([0.0, 0.9]))
-def test_persons_by_antecedents(chances, sure):
-    earlier, later = np.array([0, 0, 1, 2]), np.array([1, 2, 2, 3])
-    chances[1:3] /= max(1.0, chances[1:3].sum())
-    in_range(same_person(earlier, later, chances, sure))
 
 
 @given(arrays(np.float64, st.integers(1, 30), elements=PROBABILITIES), st.floats(1e-9, 0.999))

@@ -90,9 +90,9 @@ def test_who_is_granted_drawn_linkages_has_the_resolvers(linked: Linked) -> None
     both = draws.join(pairs, on="pair_id", how="left", validate="m:1", suffix="_alice")
     assert both.group_by("draw", "identifier_alice").len()["len"].max() == 1
     assert both["link_probability"].equals(both["link_probability_alice"], check_names=False)
-    sure = pairs.filter(pl.col("link_probability") > 0.9999)
+    sure = pairs.filter(pl.col("link_probability") > 0.99)
     drawn = draws.filter(pl.col("pair_id").is_in(sure["pair_id"].to_list())).height
-    assert drawn > 0.98 * 6 * sure.height > 0
+    assert drawn > 0.97 * 6 * sure.height > 0
     assert not (folders[Side.ALICE] / "draws.parquet").exists()
 
 

@@ -2,41 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from gemel.carole.engine.inputs.candidates import Candidates
+from gemel.carole.engine.pairs.selection import FieldsPresent
 from gemel.carole.engine.pairs.stream import KeptPairs
 from gemel.carole.engine.run.plan import LinkagePlan
 from gemel.carole.engine.run.result import ScoredPairs, ScoredPatterns, match_probabilities
-from gemel.carole.fellegi_sunter.dependence.diagnosis import Evidence
-from gemel.carole.fellegi_sunter.dependence.estimation import fit_joint
+from gemel.carole.fellegi_sunter.kinds.diagnosis import Evidence
+from gemel.carole.fellegi_sunter.kinds.estimation import first_joint, fit_joint
 from gemel.carole.fellegi_sunter.link_posterior import Arranged, Copies, LinkPosterior, of_persons
 from gemel.carole.fellegi_sunter.link_rule import assigned, within_rate
-from gemel.carole.fellegi_sunter.model import Model, PatternCounts, shares, within_levels
-from gemel.carole.fellegi_sunter.model import level_counts as counted_levels
-from gemel.carole.fellegi_sunter.model_warnings import default_m
+from gemel.carole.fellegi_sunter.model import PatternCounts
 from gemel.carole.fellegi_sunter.prior import LinkProbabilities
 from gemel.carole.fellegi_sunter.schemes import FittedScheme, fit_scheme
 from gemel.carole.fellegi_sunter.settings import Estimation, RuleFields
 from gemel.carole.fellegi_sunter.standard_errors import linked_errors, no_errors, pairwise_errors
 from gemel.common.arrays import F64, I64
 from gemel.common.progress import StageProgress
-
-
-def believed_model(
-    model: Model, patterns: PatternCounts, settings: Estimation | None = None, level_counts: F64 | None = None
-) -> Model:
-    """The model that estimation under the assignment starts from.
-
-    A pair that may be a match under it must be among those kept, whatever its score in the pairwise fit.
-    """
-    settings = settings or Estimation()
-    width = model.m.shape[1]
-    valid = within_levels([field.n_levels for field in model.fields])
-    everywhere = counted_levels(patterns.gamma, patterns.count, width) if level_counts is None else level_counts
-    return replace(model, m=default_m(model.fields, width), u=shares(everywhere, valid, settings.prior))
 
 
 def estimation(plan: LinkagePlan) -> Estimation:
@@ -50,9 +36,10 @@ def estimation(plan: LinkagePlan) -> Estimation:
 
 
 def worth_keeping(
-    fitted: FittedScheme, scored: ScoredPatterns, plan: LinkagePlan, level_counts: F64 | None
-) -> ScoredPatterns:
-    """The vectors with the better of two scores: the pairwise fit's, and that of the model refinement starts from.
+    fitted: FittedScheme, scored: ScoredPatterns, plan: LinkagePlan, level_counts: F64 | None,
+    lacking: tuple[FieldsPresent, FieldsPresent],
+) -> ScoredPatterns:  # fmt: skip
+    """The vectors with the better of two scores: the pairwise fit's, and that of the kinds of pairs before any link.
 
     Where few records have a match the pairwise fit may have taken neighbours for matches, and then scores a match that
     moved away too low.
@@ -60,13 +47,14 @@ def worth_keeping(
     scheme = fitted.scheme
     if not plan.competing or not scheme.facts.calibrated:
         return scored
-    bounds = [field.bounds for field in plan.compared]
-    n_levels = [len(field) for field in bounds]
+    n_levels = tuple(len(field.bounds) for field in plan.compared)
     patterns = scheme.patterns(PatternCounts(scored.gamma, scored.mask, scored.count), n_levels)
     counts = scheme.level_counts(level_counts, n_levels)
-    start = scheme.of(believed_model(fitted.model, patterns, estimation(plan), counts), bounds)
-    weight = np.maximum(scored.weight, start.match_weights(scored.gamma))
-    probability = np.maximum(scored.probability, start.match_probabilities(scored.gamma))
+    rules = rule_fields(plan)
+    usable = rules_usable(lacking, rules)
+    joint = first_joint(fitted.model, patterns, plan.dependence, estimation(plan), rules, counts, usable)
+    weight = np.maximum(scored.weight, joint.match_weights(patterns.gamma))
+    probability = np.maximum(scored.probability, joint.match_probabilities(patterns.gamma))
     return replace(scored, weight=weight, probability=probability)
 
 
@@ -98,8 +86,8 @@ def refine(
         outside_blocks = replace(outside_blocks, gamma=scheme.vectors(outside_blocks.gamma, n_levels))
     pairs = (links, kept.pattern) if plan.competing else None
     model, joint, posterior = fit_joint(
-        model, patterns, plan.dependence, reported, rules, level_counts, outside_blocks, pairs, plan.max_kin, progress,
-        evidence, None if plan.competing else p, p_prior,
+        model, patterns, plan.dependence, reported, rules, level_counts, outside_blocks, pairs, progress, evidence,
+        None if plan.competing else p, p_prior, rules_usable(found.lacking, rules),
     )  # fmt: skip
     if not joint.converged:
         errors = no_errors(model, "the model had not converged")
@@ -202,10 +190,10 @@ def estimated(
     """Estimate under the assignment, score and decide: a run's second half, and each replicate of its bootstrap."""
     patterns = found.patterns
     if fitted is None:
-        fitted = fitted_scheme(patterns, found.levels, found.n_a, found.n_b, plan)
+        fitted = fitted_scheme(patterns, found.levels, found.n_a, found.n_b, plan, found.lacking)
     links = found.posterior(kept.row_a, kept.row_b, plan)
     fitted, posterior = refine(fitted, found, kept, links, plan, progress)
-    links = replace(links, recall=fitted.recall)
+    links = fitted.informed(links)
     scored = scored_patterns(fitted, patterns)
     if posterior is not None:
         # Estimation did without the probabilities of records that compete in a cycle, and without rarity.
@@ -217,13 +205,21 @@ def estimated(
     return Estimated(fitted, links, posterior, scored, decision)
 
 
-def fitted_scheme(patterns: PatternCounts, levels: F64 | None, n_a: int, n_b: int, plan: LinkagePlan) -> FittedScheme:
+def fitted_scheme(
+    patterns: PatternCounts, levels: F64 | None, n_a: int, n_b: int, plan: LinkagePlan,
+    lacking: tuple[FieldsPresent, FieldsPresent],
+) -> FittedScheme:  # fmt: skip
     names, bounds = [field.name for field in plan.compared], [field.bounds for field in plan.compared]
-    personal, beliefs = [field.name for field in plan.fields if field.personal], dict(plan.m_prior)
+    describes, beliefs = {field.name: field.describes for field in plan.fields}, dict(plan.m_prior)
+    further: dict[int, tuple[int, ...]] = dict(zip(plan.swapped, plan.exchanged, strict=True))
+    further |= {q: (plan.position[name],) for q, name in zip(plan.presence, plan.present, strict=True)}
+    # What is constant in both files says nothing, and shows in its one level.
+    constant = set(lacking[0].constant) ^ set(lacking[1].constant)
     settings, rules, swapped = estimation(plan), rule_fields(plan), plan.swapped
     return fit_scheme(
-        plan.scheme, patterns, names, bounds, n_a, n_b, settings, rules, levels, swapped, beliefs, personal
-    )
+        plan.scheme, patterns, names, bounds, n_a, n_b, settings, rules, levels, swapped, beliefs, describes, further,
+        constant,
+    )  # fmt: skip
 
 
 def scored_patterns(fitted: FittedScheme, patterns: PatternCounts) -> ScoredPatterns:
@@ -231,6 +227,24 @@ def scored_patterns(fitted: FittedScheme, patterns: PatternCounts) -> ScoredPatt
     return ScoredPatterns(
         gamma, patterns.mask, patterns.count, fitted.match_weights(gamma), fitted.match_probabilities(gamma)
     )
+
+
+def rules_usable(lacking: tuple[FieldsPresent, FieldsPresent], rules: Sequence[RuleFields]) -> dict[int, float]:
+    """By set of rules, as bits, the share of random pairs whose records have the fields of just these."""
+    sides = []
+    for found in lacking:
+        n_fields, usable = found.missing.shape[1], np.zeros(len(found.missing), dtype=np.int64)
+        for r, rule in enumerate(rules):
+            key = [q for q in rule.key if q < n_fields]
+            usable |= np.where(found.missing[:, key].any(axis=1), 0, 1 << r)
+        sets, member = np.unique(usable, return_inverse=True)
+        share = np.bincount(member.ravel(), found.records) / max(int(found.records.sum()), 1)
+        sides.append(list(zip(sets.tolist(), share.tolist(), strict=True)))
+    shares: dict[int, float] = {}
+    for of_a, share_a in sides[0]:
+        for of_b, share_b in sides[1]:
+            shares[of_a & of_b] = shares.get(of_a & of_b, 0.0) + share_a * share_b
+    return shares
 
 
 def rule_fields(plan: LinkagePlan) -> list[RuleFields]:

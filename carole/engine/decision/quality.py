@@ -185,7 +185,7 @@ def by_check_field(
     sure = np.zeros(len(linked), dtype=np.bool_)
     sure[links[sure_links(among_links, probability)]] = True
     # A pair of copies of linked records is excluded too, and true.
-    rivals = posterior.excluded(sure)[0] & (pairs.link_probability < SURE)
+    rivals = posterior.excluded(sure) & (pairs.link_probability < SURE)
     rng = np.random.default_rng([plan.seed, 7])
     found = false_links(among_links, probability, all_pairs.rows(rivals & ~linked), checked.strangers, rng)
     if found is None or plan.check_field is None:

@@ -15,10 +15,10 @@ import numpy as np
 from gemel.carole.engine.decision.coded_links import PRECISION_DIGITS
 from gemel.carole.engine.run.plan import LinkagePlan
 from gemel.carole.engine.run.result import FEWEST, Linkage
-from gemel.carole.fellegi_sunter.dependence.structure import Distribution
 from gemel.carole.fellegi_sunter.link_rule import assigned
 from gemel.carole.fellegi_sunter.model import log2_ratios
 from gemel.common.arrays import F64, Ints
+from gemel.risk.models.graphs import members
 
 THRESHOLDS = (0.01, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99, 0.999)
 STEPS = 60
@@ -201,33 +201,26 @@ def _untaken(linkage: Linkage, q: int, n_levels: int, n_graded: int) -> list[int
 
 
 def _dependence(linkage: Linkage, plan: LinkagePlan) -> dict[str, Any]:
-    """Which fields depend on each other in each class: in the model, and where independence fails."""
+    """The kinds of pairs, which fields depend on each other among strangers, and where independence fails."""
     joint = linkage.scheme.joint
     names = [field.name for field in linkage.model.fields]
-
     if joint is None:
-        return {"kind": "none", "matches": [], "others": [], "kin": [], "evidence_of_kin": [], "misfits": []}
-
-    def edges(distribution: Distribution) -> list[dict[str, Any]]:
-        return [
-            {"fields": [names[q] for q in edge.fields], "gain": float(edge.gain)}
-            for edge in distribution.structure.edges
-        ]
-
+        return {"kind": "none", "edges": [], "kinds": [], "misfits": []}
+    relations = joint.relations
     return {
         "kind": joint.kind,
-        "matches": edges(joint.matches),
-        "others": edges(joint.strangers),
-        "kin": [
-            {
-                "pairs": float(share * (1.0 - joint.p) * linkage.model.n_a * linkage.model.n_b),
-                "agreement": {
-                    field.name: float(levels[q, field.n_levels - 1]) for q, field in enumerate(linkage.model.fields)
-                },
-            }
-            for levels, share in zip(joint.kin.levels, joint.kin.shares, strict=False)
+        "edges": [
+            {"fields": [names[q] for q in edge.fields], "gain": float(edge.gain)} for edge in joint.law.structure.edges
         ],
-        "evidence_of_kin": list(joint.evidence_of_kin),
+        "kinds": [
+            {
+                "shared": [names[q] for q in members(shared) if not linkage.model.fields[q].of],
+                "pairs": float(joint.kinds.pairs[k]),
+                "one_person": float(relations.one_person[k]),
+                "doubt": float(relations.doubt[k]),
+            }
+            for k, shared in enumerate(joint.kinds.shared)
+        ],
         "misfits": [plain(misfit) | {"words": misfit.words} for misfit in joint.misfits],
     }
 

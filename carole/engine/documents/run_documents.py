@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from gemel.carole.engine.decision.claims import Range, claims
 from gemel.carole.engine.decision.coded_links import PRECISION_DIGITS
 from gemel.carole.engine.decision.quality import claim_of
 from gemel.carole.engine.documents.insights import (
@@ -78,6 +79,7 @@ def _counts(linkage: Linkage, plan: LinkagePlan) -> dict[str, Any]:
         "false_link_rate": plan.false_link_rate,
         "duplicates": plain(dict(zip(("alice", "bob"), linkage.duplicates, strict=True))),
         "expected": _expected(linkage),
+        "claims": _claims(linkage, plan),
         "quality": plain(linkage.quality),
         "histogram": _histogram(pairs.weight, links),
         "thresholds": thresholds(linkage, plan),
@@ -157,6 +159,21 @@ def _expected(linkage: Linkage) -> dict[str, float] | None:
     return {"precision": round(claim.precision, PRECISION_DIGITS), "recall": round(claim.recall, PRECISION_DIGITS)}
 
 
+def _claims(linkage: Linkage, plan: LinkagePlan) -> dict[str, dict[str, float | None] | None]:
+    """What the run claims of its links, with intervals."""
+    few, found = linkage.links.size < FEWEST, claims(linkage, plan.seed)
+
+    def shown(name: str) -> dict[str, float | None] | None:
+        claimed: Range | None = getattr(found, name)
+        if claimed is None:
+            return None
+        digits = PRECISION_DIGITS if name in ("precision", "recall", "candidates") else 0
+        ends = {"lower": round(claimed.lower, digits), "upper": round(claimed.upper, digits)}
+        return {"value": None if few else round(claimed.value, digits), **ends}
+
+    return {name: shown(name) for name in ("precision", "recall", "compared", "matches", "candidates")}
+
+
 def _histogram(weight: F64, links: I64) -> dict[str, Any]:
     if not weight.size:
         return {"edges": [0.0, 1.0], "counts": [0], "links": [0]}
@@ -220,8 +237,7 @@ def _expected_counts(linkage: Linkage, gamma: I8) -> F64:
         pairs *= np.where(there[:, q], both, 1.0 - both)
     joint = linkage.scheme.joint
     if joint is not None:
-        matches = np.exp(joint.matches.log_probability(gamma))
-        others = np.exp(joint.log_probability_of_others(gamma))
+        matches, others = (np.exp(each) for each in joint.log_probabilities(gamma))
     else:
         matches, others = np.ones(len(gamma)), np.ones(len(gamma))
         for q in range(gamma.shape[1]):

@@ -9,7 +9,7 @@ import numpy as np
 from gemel.carole.engine.pairs.check_agreement import CheckAgreement
 from gemel.carole.engine.pairs.selection import FieldsPresent
 from gemel.carole.engine.run.plan import LinkagePlan
-from gemel.carole.fellegi_sunter.dependence.diagnosis import OutsideBlocks
+from gemel.carole.fellegi_sunter.kinds.diagnosis import OutsideBlocks
 from gemel.carole.fellegi_sunter.link_posterior import Copies, LinkPosterior
 from gemel.carole.fellegi_sunter.model import PatternCounts
 from gemel.common.arrays import F64, I32, I64
@@ -57,7 +57,7 @@ class Candidates:
     def posterior(self, row_a: I32, row_b: I32, plan: LinkagePlan) -> LinkPosterior:
         copies, expected = self.counted(plan), plan.expected_matches
         n_a, n_b, threads = self.n_a, self.n_b, self.threads
-        return LinkPosterior(plan.assignment, row_a, row_b, n_a, n_b, copies, self.within, expected, threads=threads)
+        return LinkPosterior(plan.assignment, row_a, row_b, n_a, n_b, copies, expected, threads=threads)
 
 
 def candidates_per_rule(patterns: PatternCounts, plan: LinkagePlan) -> dict[str, int]:

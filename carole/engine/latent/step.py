@@ -150,7 +150,7 @@ def extended(
     scored = scored_patterns(fit.scheme, patterns)
     posterior = None
     if plan.competing:
-        links = replace(found.posterior(rows.row_a, rows.row_b, plan), recall=fit.scheme.recall)
+        links = fit.scheme.informed(found.posterior(rows.row_a, rows.row_b, plan))
         total = scored.weight[rows.pattern] + bits
         posterior = links.probabilities(total, lambda done: progress(0.9 + 0.1 * done))
     model = fit.scheme.model
@@ -268,8 +268,8 @@ def resolved_with_values(
 
 def _as_in_mode_open(found: Candidates, plan: LinkagePlan) -> tuple[Candidates, Flags]:
     """The pairs that a run keeps for a decision by agreement, and which they are."""
-    fitted = fitted_scheme(found.patterns, found.levels, found.n_a, found.n_b, plan)
-    scored = worth_keeping(fitted, scored_patterns(fitted, found.patterns), plan, found.levels)
+    fitted = fitted_scheme(found.patterns, found.levels, found.n_a, found.n_b, plan, found.lacking)
+    scored = worth_keeping(fitted, scored_patterns(fitted, found.patterns), plan, found.levels, found.lacking)
     n_pairs, minimum = found.patterns.n_pairs, KEPT_PROBABILITY
     chosen = choose_classes(
         scored.weight, scored.probability, scored.count, plan.threshold, n_pairs, KEPT_BYTES, minimum

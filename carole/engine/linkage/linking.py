@@ -21,9 +21,9 @@ from gemel.carole.engine.run.contribution import joined, pair_numbers
 from gemel.carole.engine.run.plan import LinkagePlan
 from gemel.carole.engine.run.resources import KEPT_BYTES, Resources
 from gemel.carole.engine.run.result import Linkage, ScoredPairs, ScoredPatterns, match_probabilities
-from gemel.carole.fellegi_sunter.entities import Entities, OwnPersons, Pairs, persons, same_entity, without_kin
+from gemel.carole.fellegi_sunter.entities import Entities, OwnPersons, Pairs, persons, same_entity
 from gemel.carole.fellegi_sunter.model import PatternCounts
-from gemel.common.arrays import F64, I32, I64
+from gemel.common.arrays import I32, I64
 from gemel.common.documents.result_warning import ResultWarning, result_warning
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.progress import Progress, StageProgress
@@ -32,13 +32,12 @@ from gemel.common.signatures.signature_sets import MISSING, SignatureSet
 # Duplicates inside one file: its pairs of records compared once each, and the persons that they make.
 #
 # A file is linked with itself, the earlier record of a pair in the place of Alice's and the later one in that of
-# Bob's. A record is a copy of one earlier record at most (`persons`), which is the assignment one_to_many, and so m,
-# u, p and the dependence of fields are estimated as between two files, with the same protection against households;
-# and a pair that may be of kin as well as of one person is judged by the personal fields in the end (`without_kin`).
+# Bob's. Kinds of pairs, m, u and p are estimated as between two files, but nothing excludes a pair of one person: a
+# person may be in the file any number of times. What is one person is decided pair by pair, and persons from these.
 #
 # The n (n - 1) / 2 pairs of n records are as many as those of two files of (n - 1) / 2 and of n records, which is what
-# the model is given; the prior of the number of copies is then that of n records with (n - 1) / 2 candidates each. For
-# that n must be odd: a file of an even number of records gets an empty one, which agrees with nothing.
+# the model is given. For that n must be odd: a file of an even number of records gets an empty one, which agrees with
+# nothing.
 
 
 NOT_OF_ONE_FILE = frozenset({"equal_records", "shared_partner", "links_exceed_smaller_file", "links_exceed_both_files"})
@@ -66,7 +65,7 @@ def deduplicate(part: SignatureSet, plan: LinkagePlan, resources: Resources, pro
     Raises as `link`.
     """
     plan = replace(
-        plan, assignment="one_to_many", latent=None, expected_matches=None, check_field=None, replicates=0, decoys=0,
+        plan, assignment="none", latent=None, expected_matches=None, check_field=None, replicates=0, decoys=0,
         draws=0,
     )  # fmt: skip
     run = Run(OneFile(part), plan, resources, progress)
@@ -74,7 +73,6 @@ def deduplicate(part: SignatureSet, plan: LinkagePlan, resources: Resources, pro
         found, kept, fitted = run.compared(pool)
     linkage, _ = conclude(found, kept.row_a, kept.row_b, plan, progress, fitted)
     pairs = linkage.pairs.of(linkage.pairs.row_b < part.n_rows)  # the empty record comes last
-    pairs = replace(pairs, link_probability=without_kin(pairs.link_probability, _personal(linkage, pairs, plan)))
     threshold = linkage.threshold if plan.false_link_rate is None else max(linkage.threshold, 0.5)
     person = persons(pairs.row_a, pairs.row_b, pairs.link_probability, part.n_rows, threshold)
     linkage = replace(
@@ -85,16 +83,6 @@ def deduplicate(part: SignatureSet, plan: LinkagePlan, resources: Resources, pro
         one_file=part.n_rows,
     )
     return linkage, person
-
-
-def _personal(linkage: Linkage, pairs: ScoredPairs, plan: LinkagePlan) -> F64:
-    """Weight of each pair's personal fields in bits; without any, nothing distinguishes kin."""
-    fields = [q for q, field in enumerate(plan.fields) if field.personal]
-    if not fields:
-        return np.full(len(pairs.row_a), np.inf)
-    level = linkage.patterns.gamma[pairs.pattern][:, fields]
-    weight = linkage.scheme.weights[fields, np.maximum(level, 0)]
-    return np.asarray(np.where(level >= 0, weight, 0.0).sum(axis=1))
 
 
 def _with_an_empty_record(part: SignatureSet) -> SignatureSet:

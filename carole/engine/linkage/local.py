@@ -89,8 +89,9 @@ class Run:
             budget.take(context.bytes_per_pattern * len(code), "the comparison vectors", "compare fewer fields")
             patterns = PatternCounts(context.packing.unpack(code), mask, count)
         with self._stage("model"):
-            fitted = fitted_scheme(patterns, levels, n_a, n_b, plan)
-            scored = worth_keeping(fitted, scored_patterns(fitted, patterns), plan, levels)
+            lacking, equal = pairs.record_facts()
+            fitted = fitted_scheme(patterns, levels, n_a, n_b, plan, lacking)
+            scored = worth_keeping(fitted, scored_patterns(fitted, patterns), plan, levels, lacking)
             with_values = plan.latent is not None and not isinstance(pairs, WholePairs)
             selection = choose_classes(
                 scored.weight, scored.probability, count, plan.threshold, budget.free // KEPT_BYTES, KEPT_BYTES,
@@ -105,7 +106,6 @@ class Run:
                 self._passes = pairs.again(code, mask, int(count.sum()))
             outside_blocks = pairs.by_chance.outside_blocks() if selected_outside(plan) else None
         missing = pairs.by_chance.missing()
-        lacking, equal = pairs.record_facts()
         names = [field.name for field in plan.fields if field.value_frequencies]
         checked = None
         if plan.check_field is not None and kept.agrees is not None:

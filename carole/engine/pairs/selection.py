@@ -162,17 +162,27 @@ def _sharing(own: I32, other: I32) -> int:
 
 @dataclass(frozen=True)
 class FieldsPresent:
-    """Sets of fields that records of a file lack: `missing`, shape (n_sets, n_fields), and how many records do."""
+    """Sets of fields that records of a file lack: `missing`, shape (n_sets, n_fields), and how many records do.
+
+    `constant`: positions of fields in which all records have one value, where that can be seen.
+    """
 
     missing: Flags
     records: I64
+    constant: tuple[int, ...] = ()
 
 
 def fields_present(part: SignatureSet, plan: LinkagePlan) -> FieldsPresent:
     """Which fields the records of a file lack. O(rows * fields)."""
     missing = np.stack([part.fields[field.name].codes == MISSING for field in plan.fields], axis=1)
     _, first, records = np.unique(row_numbers(list(missing.T)), return_index=True, return_counts=True)
-    return FieldsPresent(missing[first], records.astype(np.int64))
+    constant = (q for q, field in enumerate(plan.fields) if _has_one_value(part.fields[field.name].codes))
+    return FieldsPresent(missing[first], records.astype(np.int64), tuple(constant))
+
+
+def _has_one_value(codes: I32) -> bool:
+    there = codes[codes != MISSING]
+    return len(there) > 1 and bool((there == there[0]).all())
 
 
 def summed_fields_present(parts: Sequence[FieldsPresent]) -> FieldsPresent:

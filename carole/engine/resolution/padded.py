@@ -67,8 +67,8 @@ def conclude_padded(
     posterior = None
     if plan.competing:
         n_a, n_b = found.n_a + _dummies(a, records[0]), found.n_b + _dummies(b, records[1])
-        competing = LinkPosterior(plan.assignment, a, b, n_a, n_b, recall=linkage.scheme.recall, threads=found.threads)
-        posterior = competing.probabilities(scored.weight[found.pattern])
+        competing = LinkPosterior(plan.assignment, a, b, n_a, n_b, threads=found.threads)
+        posterior = linkage.scheme.informed(competing).probabilities(scored.weight[found.pattern])
     every = decide(KeptPairs(a, b, found.pattern), scored, posterior, plan)
     link = np.empty(len(a))
     link[every.order] = every.pairs.link_probability

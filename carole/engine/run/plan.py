@@ -9,12 +9,12 @@ from typing import Literal, get_args
 
 from gemel.carole.comparison.crosswise import crosswise_bounds
 from gemel.carole.comparison.levels import AnyComparator
-from gemel.carole.fellegi_sunter.dependence.starting_classes import MAX_KIN
 from gemel.carole.fellegi_sunter.link_rule import Assignment
 from gemel.carole.fellegi_sunter.schemes import scheme_named
 from gemel.carole.fellegi_sunter.settings import MPrior
 from gemel.common.errors import parameter
 from gemel.common.specification.model.blocking import Bands, Canopies, SimilarValues
+from gemel.common.specification.model.defaults import PERSONAL, Describes
 from gemel.common.specification.model.schemes import DEFAULT_SCHEME
 
 
@@ -34,7 +34,11 @@ class FieldPlan:
     value_frequencies: bool = False
     missing_as_level: bool = False
     randomised_response: float = 0.0
-    personal: bool = False
+    describes: Describes = "household"
+
+    @property
+    def personal(self) -> bool:
+        return self.describes in PERSONAL
 
     def __post_init__(self) -> None:
         ascending = all(low < high for low, high in zip(self.bounds, self.bounds[1:], strict=False))
@@ -100,7 +104,6 @@ class LinkagePlan:
     after the fields'; `scheme`: how similarity enters the model (`carole.fellegi_sunter.schemes`); `threshold`: minimum
     probability of a link, unless there is a maximum expected share of false links, `false_link_rate`; `seed`: of the
     random sample of pairs; `expected_matches`: prior mean of the number of matches; None: any number is as likely;
-    `max_kin`: maximum number of latent classes of non-matches, such as households; evidence decides how many there are;
     `check_field`: a field that both sets carry but no link is made by; its agreement shows the share of false links;
     `replicates`: of the bootstrap; `decoys`: records that each custodian has added to its file and knows to be no
     person's; in modes open and trusted they are the last rows of its set.
@@ -108,9 +111,9 @@ class LinkagePlan:
     `u`: "all_pairs": the levels' distribution over all pairs of the two files; "corrected": the matches' share of it is
     taken out; "free": it is estimated.
 
-    `dependence`: "none": fields are independent in each class; "pairwise": a forest of dependent pairs, in each class
-    separately; "decomposable" and "auto": cliques of up to four fields; which, the evidence decides. Schemes that are
-    not calibrated have none.
+    `dependence`: "none": fields are independent, in matches and in other pairs; otherwise pairs are of kinds, and
+    fields depend on each other among strangers: "pairwise": in a forest of pairs; "decomposable" and "auto": in cliques
+    of up to four fields; which, the evidence decides. Schemes that are not calibrated have none.
 
     `assignment`: "one_to_one": the best set of links with no record in two; "greedy": the same, most probable pair
     first; "many_to_one": a record of A is linked at most once; "one_to_many": a record of B is; "clusters": the persons
@@ -130,7 +133,6 @@ class LinkagePlan:
     max_iterations: int = 500
     tolerance: float = 1e-8
     expected_matches: float | None = None
-    max_kin: int = MAX_KIN
     m_prior: tuple[tuple[str, MPrior], ...] = ()
     latent: LatentPlan | None = None
     check_field: FieldPlan | None = None
@@ -161,8 +163,6 @@ class LinkagePlan:
         expected = self.expected_matches
         wrong = expected is not None and not (expected > 0 and math.isfinite(expected))
         yield wrong, "model.expected_matches", "a number above 0", str(expected), "or leave it out"
-        wrong = not 0 <= self.max_kin <= MAX_KIN
-        yield wrong, "model.max_kin", f"0 to {MAX_KIN}", str(self.max_kin), "or leave it out"
         only, remedy = "compared fields only", "name fields that are compared"
         yield not {name for name, _ in self.m_prior} <= set(names), "model.m_prior", only, "others", remedy
         wrong, what = not 0 < self.threshold <= 1, "a probability in (0, 1]"

@@ -34,7 +34,6 @@ def plan_of(spec: Specification) -> LinkagePlan:
         max_iterations=spec.model.max_iterations,
         tolerance=spec.model.tolerance,
         expected_matches=spec.model.expected_matches,
-        max_kin=spec.model.max_kin,
         m_prior=_beliefs(spec.model.m_prior),
         latent=_latent(spec),
         check_field=_check_field(spec),
@@ -62,7 +61,7 @@ def _field(field: FieldSpec, bounds: tuple[float, ...], spec: Specification) -> 
     comparator, missing_as_level = spec.comparator_of(field), field.missing_as == "level"
     rare, randomised_response = field.value_frequencies, field.randomised_response
     return FieldPlan(
-        field.name, field.bits, bounds, comparator, rare, missing_as_level, randomised_response, field.personal
+        field.name, field.bits, bounds, comparator, rare, missing_as_level, randomised_response, field.describes
     )
 
 

@@ -70,16 +70,14 @@ class ModelSpec(Section):
     u: Literal["all_pairs", "corrected", "free"] = "corrected"
     """Chance agreement among non-matches: as in all pairs, corrected for the matches among them, or free (by EM)."""
     dependence: Literal["auto", "none", "pairwise", "decomposable"] = "auto"
-    """Which fields may depend on each other, in matches and in other pairs each by itself: none; pairwise, a forest of
-    pairs; decomposable and auto, up to four fields at once. Which do is found from the data in each case, and the model
-    states which of these kinds it came to. The weighted schemes know none."""
+    """What the model knows of pairs of two people. none: all fields are independent, in matches and in other pairs.
+    Otherwise pairs are of kinds, by the fields they share, and strangers' fields may depend on each other: pairwise, in
+    a forest of pairs; decomposable and auto, up to four fields at once. Which kinds and dependences there are is found
+    from the data. The weighted schemes have none."""
     seed: int = Field(default=1, ge=0, lt=2**63)
     """Seed of the random numbers; the same seed gives the same run."""
     max_iterations: int = Field(default=500, ge=1, le=1_000_000)
     """EM stops here at the latest, and then warns that it has not converged."""
-    max_kin: int = Field(default=4, ge=0, le=4)
-    """Maximum number of classes of pairs of two people who have something in common, such as a household or a street.
-    Evidence decides how many there are; 0: every pair that is no match is one of strangers."""
     m_prior: tuple[MPriorSpec, ...] = Field(default=(), strict=False, max_length=MAX_FIELDS)
     """What is believed of matches: how often they agree on a field. One that is not named has .9, worth 20 matches."""
     tolerance: float = Field(default=1e-8, gt=0, lt=1, allow_inf_nan=False)

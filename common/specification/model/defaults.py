@@ -34,6 +34,10 @@ IN_BLOCKS: tuple[Mode, ...] = ("block_keyed", "shared")
 """Modes in which a record is signed for each block that it is in, and compared in blocks only. A tuple, in which also
 what has no hash can be looked for: a document may have a list as its mode."""
 
+Describes = Literal["name", "birth", "trait", "family", "household"]
+PERSONAL: frozenset[Describes] = frozenset({"name", "birth", "trait"})
+"""What a person keeps and the others of a household do not have as well."""
+
 Comparator = Literal["jaro", "jaro_winkler"]
 DateOrder = Literal["ymd", "dmy", "mdy"]
 DatePart = Literal["year", "month", "day"]
@@ -79,8 +83,7 @@ class KindDefaults(DescribedModel):
     bits: int = 1024
     allowed: frozenset[Step] = Field(default=frozenset(STEPS), strict=False)
     """The steps that make sense for the kind; the digits of a date, for example, must keep their places."""
-    personal: bool = False
-    """Whether it distinguishes the persons of a household."""
+    describes: Describes
 
 
 _FILE = tomllib.loads(Path(__file__).with_name("kinds.toml").read_text(encoding="utf-8"))

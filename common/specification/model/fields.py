@@ -10,13 +10,16 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, Tag, field_validator
 
 from gemel.common.parties import Side
+from gemel.common.specification.model.column_words import described_by
 from gemel.common.specification.model.defaults import (
     KINDS,
     LEVELS,
+    PERSONAL,
     STEPS,
     Comparator,
     DateOrder,
     DatePart,
+    Describes,
     Kind,
     KindDefaults,
     LevelTable,
@@ -48,13 +51,37 @@ class Columns(Section):
     """Its name in Bob's file; or several."""
 
 
+class DateOrders(Section):
+    """The order of a date in each file."""
+
+    alice: DateOrder
+    """Of Alice's file."""
+    bob: DateOrder
+    """Of Bob's file."""
+
+
 class DateFormat(Section):
     """How a date field is written, and which parts of it are compared."""
 
-    order: DateOrder
-    """The order in which day, month and year are written. It is never guessed: 03/04/1965 is two different days."""
+    order: Annotated[Annotated[DateOrder, Tag("text")] | Annotated[DateOrders, Tag("other")], BY_FORM]
+    """The order in which day, month and year are written, in both files or in each: `{alice: dmy, bob: mdy}`. It is
+    never guessed: 03/04/1965 is two different days."""
+    latest_year: int | None = Field(default=None, ge=1000, le=2999)
+    """The latest year that a date may have; later ones cannot be read. Years of two digits are read with it, as the
+    latest that they can be: with 2026, 26 is 2026 and 27 is 1927. Default: years of two digits cannot be read."""
     parts: tuple[DatePart, ...] = Field(default=("year", "month", "day"), strict=False, min_length=1)
     """The parts compared; the others are ignored, as if they were not known."""
+
+    def order_of(self, side: Side | str) -> DateOrder:
+        """The order in one custodian's file."""
+        if isinstance(self.order, str):
+            return self.order
+        return self.order.alice if Side(side) is Side.ALICE else self.order.bob
+
+    @property
+    def read_order(self) -> DateOrder:
+        """The order in which a value of one file is read (see `FieldSpec.read_in`); ISO is, whatever it is."""
+        return self.order if isinstance(self.order, str) else "ymd"
 
     @field_validator("parts")
     @classmethod
@@ -80,6 +107,11 @@ def _of_kind(attribute: str) -> Any:
         return getattr(KINDS[validated.get("kind", "text")], attribute)
 
     return default
+
+
+def _of_name(validated: dict[str, Any]) -> Any:
+    """What a field describes by its name, and otherwise by its kind."""
+    return described_by(validated.get("name", "")) or _of_kind("describes")(validated)
 
 
 class FieldSpec(Section):
@@ -134,9 +166,11 @@ class FieldSpec(Section):
     value_frequencies: bool = False
     """Whether agreement on a rare value counts for more than on a common one. Where several fields carry the same
     information (a suburb and its postcode), for one of them only."""
-    personal: bool = Field(default_factory=_of_kind("personal"))
-    """Whether it distinguishes the persons of a household, as given name, sex and date of birth do. Pairs that agree on
-    no more of these than strangers are then never taken for records of one person with errors. By kind: dates do."""
+    describes: Describes = Field(default_factory=_of_name)
+    """What it says of a person. name: given name, initials. birth: date, year or place of birth, age. trait: kept, but
+    shared by many, as sex or nationality. family: surname, mother's name; shared with kin, may change at marriage.
+    household: address, phone, municipality; shared with the home, changes with a move. Default: what the field's name
+    says, and otherwise its kind's."""
     key_domain: Name = Field(default_factory=lambda validated: validated.get("name", ""))
     """Fields of one key domain are signed with the same keys, so that a given name can be compared with a surname.
     Default: the field's name, a domain of its own."""
@@ -173,6 +207,11 @@ class FieldSpec(Section):
         return tolerant_bounds(bounds, self.bits, self.randomised_response)
 
     @property
+    def personal(self) -> bool:
+        """Whether it distinguishes the persons of a household."""
+        return self.describes in PERSONAL
+
+    @property
     def defaults(self) -> KindDefaults:
         return KINDS[self.kind]
 
@@ -187,6 +226,12 @@ class FieldSpec(Section):
         if self.columns is not None:
             named = self.columns.alice if Side(side) is Side.ALICE else self.columns.bob
         return (named,) if isinstance(named, str) else named
+
+    def read_in(self, side: Side | str) -> FieldSpec:
+        """The field as the values of one custodian's file are read: a date with that file's order."""
+        if self.date is None or isinstance(self.date.order, str):
+            return self
+        return self.model_copy(update={"date": self.date.model_copy(update={"order": self.date.order_of(side)})})
 
     def column_of(self, side: Side | str) -> str:
         """The field's column in the file of one custodian, for people: several with a plus between them."""

@@ -91,7 +91,7 @@ def _encoded_part(field: FieldSpec) -> dict[str, Any]:
         # Sets in meaning: their order decides nothing.
         "stop_words": sorted(field.stop_words),
         "missing": sorted(field.missing_codes),
-        "date": field.date.model_dump(mode="json") if field.date is not None else None,
+        "date": field.date.model_dump(mode="json", exclude_none=True) if field.date is not None else None,
         "tokens": field.tokens,
         "bits": field.bits,
         "key_domain": field.key_domain,

@@ -127,7 +127,7 @@ _REMEDIES: dict[str, str] = {
     "fields": "list the compared fields, each with `name` and `kind`",
     "kind": "use name, text, date, number, code or category",
     "keys": "list one to eight keys, such as `[{field: surname, prefix: 3}]`",
-    "order": "use ymd, dmy or mdy",
+    "order": "use ymd, dmy or mdy, or each file's own as `{alice: dmy, bob: mdy}`",
     "holder": "use alice, bob or both",
     "categories": "list the variable's categories, at least two, such as [good, fair, poor]",
     "categorisation": "list `{category: ..., alice: [...], bob: [...]}` for each common category",

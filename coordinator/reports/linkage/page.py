@@ -9,7 +9,7 @@ from math import hypot, isfinite, sqrt
 from pathlib import Path
 from typing import Any
 
-from gemel.common.documents.model_document import FieldErrors, KinClass
+from gemel.common.documents.model_document import FieldErrors, PairKind
 from gemel.common.language import Language, LanguageCode, clauses, gettext, in_language, listed, moment, written
 from gemel.common.specification.model.defaults import IN_BLOCKS
 from gemel.common.specification.model.schemes import DEFAULT_SCHEME
@@ -23,8 +23,10 @@ from .statistics_phrases import PHRASES, STAGES
 
 _MISFITS = 12
 _DEPENDENCES = 3
-_SHARED = 0.5
-"""Share of a class's pairs that agree on a field above which they share it."""
+_PLAIN = 2
+"""Kinds of pairs of a model in which all fields are independent: matches and strangers."""
+_PARTS = 4
+"""Decimals to which the part of a kind that is one person is shown."""
 
 
 def write_report(path: Path, content: ReportContent, language: LanguageCode = "en") -> None:
@@ -190,9 +192,9 @@ def _cell(level: int, labels: list[str]) -> dict[str, str]:
 
 
 def _dependence(content: ReportContent) -> dict[str, Any] | None:
-    """Return the fields that depend on each other, or nothing if none does."""
+    """Return the kinds of pairs and the fields that depend on each other, or nothing if there are none."""
     reported = content.model.dependence
-    if reported is None or not (reported.misfits or reported.matches or reported.others or reported.kin):
+    if reported is None or not (reported.misfits or reported.edges or len(reported.kinds) > _PLAIN):
         return None
     words = [
         misfit.words
@@ -200,23 +202,41 @@ def _dependence(content: ReportContent) -> dict[str, Any] | None:
         for misfit in [misfit for misfit in reported.misfits if misfit.within == within][:_DEPENDENCES]
     ]
     return {
-        "kind": reported.kind,
+        "plain": not reported.edges and len(reported.kinds) <= _PLAIN,
         "words": words,
-        "kin": [_kin(known) for known in sorted(reported.kin, key=lambda known: -sum(known.agreement.values()))],
-        **{
-            within: ", ".join(listed(list(edge.fields)) for edge in edges) or gettext("none that matters")
-            for within, edges in (("matches", reported.matches), ("others", reported.others))
-        },
+        "kinds": _kinds(reported.kinds) if len(reported.kinds) > _PLAIN else [],
+        "edges": ", ".join(listed(list(edge.fields)) for edge in reported.edges),
     }
 
 
-def _kin(known: KinClass) -> dict[str, Any]:
-    """A class of kin: its size, and the fields on which most of its pairs agree."""
-    shared = sorted(
-        ((share, name) for name, share in known.agreement.items() if share >= _SHARED), key=lambda each: -each[0]
-    )
-    fields = ", ".join(f"{name} ({wording.share(share)})" for share, name in shared)
-    return {"pairs": known.pairs, "shared": bool(shared), "fields": fields}
+def _kinds(reported: Sequence[PairKind]) -> list[dict[str, Any]]:
+    """Kinds of pairs with what they share in words: those with most pairs of one person first, strangers last."""
+    every = max((kind.shared for kind in reported), key=len)
+    ranked = sorted(reported, key=lambda kind: (not kind.shared, -kind.pairs * kind.one_person, -kind.pairs))
+    return [
+        {"shared": _shared(kind.shared, every), "pairs": kind.pairs, "one_person": _one_person(kind)} for kind in ranked
+    ]
+
+
+def _shared(shared: Sequence[str], every: Sequence[str]) -> str:
+    """The fields that pairs share, or those that they do not where these are fewer."""
+    others = [name for name in every if name not in shared]
+    if not shared:
+        return gettext("no field (strangers)")
+    if not others:
+        return gettext("all fields")
+    if len(others) < len(shared):
+        return gettext("all but {fields}").format(fields=listed(others))
+    return listed(list(shared))
+
+
+def _one_person(kind: PairKind) -> str:
+    """The part that is one person, with its doubt where that is not nothing."""
+    if not kind.shared:
+        return gettext("none")
+    part = wording.share(round(kind.one_person, _PARTS))
+    doubt = round(kind.doubt, _PARTS)
+    return f"{part} ±\u00a0{wording.share(doubt)}" if doubt > 0 else part
 
 
 def _stages(content: ReportContent) -> list[dict[str, Any]]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import Any
 
 import numpy as np
 import polars as pl
@@ -11,22 +10,12 @@ import pytest
 
 from benchmarks.worlds.files import ID, files
 from benchmarks.worlds.naming import CUSTOMS
-from benchmarks.worlds.world import CHOICES, NUMBERS, SMALLEST, World, drawn
+from benchmarks.worlds.world import SMALLEST, World, drawn, quiet
 from gemel.coordinator.demonstration.people import TRUTH
 
 WORLDS = [drawn(seed) for seed in range(1, 601)]
 #: Labels that are rare by design: the ends of `common`, and files of one source.
 RARE = {("common", "0"), ("source", "part"), ("source", "one")}
-
-
-def quiet(**changes: Any) -> World:
-    """Two files of 3,000 in which nothing happens but the changes: half in common, families apart, English names."""
-    none = {name: 0.0 for name in NUMBERS if name not in ("records", "ratio", "twins", "skew")}
-    first = {name: next(iter(options)) for name, options in CHOICES.items()} | {"spelling": "same", "kin": "siblings"}
-    columns = ("given_name", "middle_name", "surname", "sex", "date_of_birth", "street", "house_number", "postcode")
-    more = {"records": 3_000, "ratio": 1.0, "common": 0.5, "twins": 0.01, "skew": 1.0, "block": None}
-    made = none | first | more | {"seed": 1, "twins_apart": False, "fields": (*columns, "telephone")}
-    return World(**made | changes)
 
 
 def in_both(world: World) -> pl.DataFrame:

@@ -11,6 +11,7 @@ from tests.carole.engine.runs import run
 
 BOUNDS = (0.2, 0.4, 0.6, 0.8, 0.9, 0.95, 0.999, 1.0)
 FIELDS = {"given": 128, "family": 192, "born": 64, "town": 256}
+DESCRIBES = {"given": "name", "family": "family", "born": "birth", "town": "household"}
 N_VALUES = {"given": 30, "family": 60, "born": 90, "town": 12}
 
 
@@ -55,7 +56,8 @@ class TwoFiles:
     def plan(*, blocked: bool = False, **settings) -> LinkagePlan:
         """All fields, and both rules or none."""
         rules = (RulePlan("by-family", ("family",)), RulePlan("by-born", ("born",))) if blocked else ()
-        return LinkagePlan(tuple(FieldPlan(n, bits, BOUNDS) for n, bits in FIELDS.items()), rules, **settings)
+        fields = tuple(FieldPlan(n, bits, BOUNDS, describes=DESCRIBES[n]) for n, bits in FIELDS.items())
+        return LinkagePlan(fields, rules, **settings)
 
 
 @pytest.fixture(scope="session")

@@ -15,6 +15,7 @@ from gemel.carole.engine.linkage.linking import OneFile, both_persons, deduplica
 from gemel.carole.engine.run.specified import plan_of
 from gemel.carole.evaluation.link_quality import matching_pairs, number_of_matches, quality
 from gemel.carole.fellegi_sunter.entities import OwnPersons
+from gemel.carole.fellegi_sunter.kinds import estimation
 from gemel.common.errors import ErrorCode
 from gemel.common.parties import Side
 from gemel.coordinator.demonstration.people import TRUTH, two_files
@@ -36,9 +37,9 @@ class Files:
         self.persons = persons(of_a, of_b)
 
     def plan(self, assignment="clusters", *, block=False):
-        """As drafted, with its first two rules or none."""
+        """As drafted, with its first three rules or none."""
         plan = replace(plan_of(self.spec), assignment=assignment)
-        return replace(plan, rules=plan.rules[:2] if block else ())
+        return replace(plan, rules=plan.rules[:3] if block else ())
 
     def link(self, assignment="clusters", *, block=False, progress=quiet):
         return link(self.a, self.b, self.plan(assignment, block=block), ENOUGH, progress)
@@ -168,8 +169,10 @@ def test_a_file_of_one_record_has_one_person(copies):
     assert len(np.unique(own[1].first)) == pytest.approx(400, abs=10)
 
 
-def test_an_estimate_that_has_not_converged_within_a_file_is_named(copies):
-    _, doubts = both_persons(copies.a, copies.b, replace(copies.plan(), max_iterations=2), ENOUGH, quiet)
+def test_an_estimate_that_has_not_converged_within_a_file_is_named(copies, monkeypatch):
+    with monkeypatch.context() as patched:
+        patched.setattr(estimation, "MAX_ROUNDS", 1)
+        _, doubts = both_persons(copies.a, copies.b, copies.plan(), ENOUGH, quiet)
     assert {doubt.code for doubt in doubts} == {"persons_in_doubt"}
     assert {doubt.text.split("'")[0] for doubt in doubts} == {"Within Alice", "Within Bob"}
     assert not both_persons(copies.a, copies.b, copies.plan(), ENOUGH, quiet)[1]

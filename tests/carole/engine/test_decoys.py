@@ -141,8 +141,8 @@ def test_a_decoy_as_like_as_a_certain_link_is_not_linked_and_a_better_one_is() -
 def block_keyed(padding: Padding | None, decoys: int) -> Linkage:
     """As the resolver decides; the handle of a record is its row."""
     spec, given = people(PEOPLE, 0.2, 3)
-    personal = ("given_name", "sex", "date_of_birth")
-    fields = tuple(field.model_copy(update={"personal": field.name in personal}) for field in spec.fields)
+    described = {"given_name": "name", "sex": "trait", "date_of_birth": "birth"}
+    fields = tuple(f.model_copy(update={"describes": described.get(f.name, "household")}) for f in spec.fields)
     quality = QualitySpec(decoys=decoys) if decoys else None
     keyed = Keyed(spec.model_copy(update={"padding": padding, "quality": quality, "fields": fields}), given)
     linkage, whole, _ = conclude_padded(

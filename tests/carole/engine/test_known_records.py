@@ -254,7 +254,7 @@ def test_beliefs_are_added_to_those_of_the_fields_and_to_all_pairs(insured: Insu
 @pytest.mark.parametrize("assignment", ["one_to_one", "none"])
 def test_a_strong_belief_decides_m(insured: Insured, assignment: str):
     """Worth a hundred thousand matches, where there are two hundred."""
-    plan = replace(SMALL, assignment=assignment, max_kin=0)
+    plan = replace(SMALL, assignment=assignment, dependence="none")
     believed = replace(plan, latent=replace(plan.latent, m_prior=(("sex", MPrior(0.7, 100_000)),)))
     row = [field.name for field in linked(insured).model.fields].index("sex")
     moved = linked(insured, believed)

@@ -36,8 +36,8 @@ from gemel.carole.extended_latent import (
     fit_extended,
 )
 from gemel.carole.extended_latent.em import kept as keep
-from gemel.carole.fellegi_sunter.dependence.diagnosis import Evidence
-from gemel.carole.fellegi_sunter.dependence.estimation import fit_joint
+from gemel.carole.fellegi_sunter.kinds.diagnosis import Evidence
+from gemel.carole.fellegi_sunter.kinds.estimation import fit_joint
 from gemel.carole.fellegi_sunter.link_posterior import LinkPosterior
 from gemel.common.errors import ErrorCode
 from gemel.common.specification import ReleaseSpec, Specification
@@ -74,7 +74,7 @@ def by_library(insured: Insured, plan: LinkagePlan, found: Candidates, kept: Kep
         evidence = Evidence(every.pattern, every.log_factor / math.log(2.0))
         model, joint, posterior = fit_joint(
             before.model, found.patterns, plan.dependence, None, (), found.levels, found.outside_blocks,
-            (links, every.pattern), plan.max_kin, evidence=evidence,
+            (links, every.pattern), evidence=evidence,
         )  # fmt: skip
         assert posterior is not None
         scheme = replace(before.scheme.scheme.of(model, bounds), joint=joint, n_levels=tuple(map(len, bounds)))
@@ -98,9 +98,7 @@ def test_a_run_estimates_what_the_library_does(insured: Insured, monkeypatch: py
     for clique, own in zip(linkage.latent.joint.model.cliques, fit.joint.cliques, strict=True):
         np.testing.assert_allclose(clique.values, own.values, atol=1e-6)
     rows = fit.refitted.kept
-    links = LinkPosterior(
-        "one_to_one", rows.row_a, rows.row_b, found.n_a, found.n_b, recall=fit.scheme.recall, threads=1
-    )
+    links = fit.scheme.informed(LinkPosterior("one_to_one", rows.row_a, rows.row_b, found.n_a, found.n_b, threads=1))
     weight = fit.scheme.match_weights(found.patterns.gamma)[rows.pattern] + rows.log_factor / math.log(2.0)
     own = links.probabilities(weight).probability
     at = {pair: i for i, pair in enumerate(zip(linkage.pairs.row_a, linkage.pairs.row_b, strict=True))}

@@ -20,6 +20,7 @@ from gemel.carole.engine.run.plan import FieldPlan
 from gemel.common.parties import Side
 from gemel.common.specification import LEVELS, load_specification
 from gemel.common.specification.model.assessment import NEAR_COPIES
+from gemel.common.specification.model.defaults import Describes
 
 SEED = 11
 
@@ -92,14 +93,10 @@ def test_the_lowest_level_of_values_with_errors() -> None:
 def test_as_a_plain_definition_counts() -> None:
     """Random levels of pairs, judged one by one as the module's docstring says it."""
     rng = np.random.default_rng(SEED)
-    plan = module.LinkagePlan(
-        tuple(
-            FieldPlan(name, 1024, LEVELS["em8"], personal=personal)
-            for name, personal in (("given", True), ("surname", False), ("born", True), ("postcode", False))
-        )
-    )
+    described: dict[str, Describes] = {"given": "name", "surname": "family", "born": "birth", "postcode": "household"}
+    plan = module.LinkagePlan(tuple(FieldPlan(n, 1024, LEVELS["em8"], describes=d) for n, d in described.items()))
     bits = [np.cumsum(rng.uniform(0, 2.5, 8)) for _ in plan.fields]
-    for kept in (plan, replace(plan, fields=tuple(replace(f, personal=False) for f in plan.fields))):
+    for kept in (plan, replace(plan, fields=tuple(replace(f, describes="household") for f in plan.fields))):
         gamma = rng.choice(np.array([-1, 0, 1, 2, 5, 7], dtype=np.int8), (4_000, 4), p=[0.1, 0.15, 0.1, 0.1, 0.15, 0.4])
         found = module.Evidence(kept, bits).near(gamma, 500)
         personal = [field.personal for field in kept.fields]

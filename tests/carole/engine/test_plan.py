@@ -24,8 +24,6 @@ REFUSED = [
     ({"fields": (CHECK, CHECK)}, "each field may occur once"),
     ({"threshold": 0.0}, "a probability in"),
     ({"expected_matches": -1.0}, "a number above 0"),
-    ({"max_kin": 5}, r"model\.max_kin"),
-    ({"max_kin": -1}, r"model\.max_kin"),
     ({"m_prior": (("unknown", MPrior()),)}, r"model\.m_prior"),
     ({"dependence": "total"}, r"model\.dependence"),
     ({"scheme": "fuzzy"}, r"model\.scheme"),

@@ -130,7 +130,7 @@ def test_random_pairs_know_which_rules_they_satisfy():
 
 def test_households_are_not_taken_for_persons_where_only_the_records_of_one_file_compete():
     """All kin are in the other file; F1 was .35 at 5,000 people while estimation treated each pair separately."""
-    run, match, n = kin(800, 1.0, 1, False, "many_to_one")["both, by evidence"]
+    run, match, n = kin(800, 1.0, 1, False, "many_to_one")["kinds of pairs"]
     assert quality(match[run.links], n).f1 > 0.97
 
 

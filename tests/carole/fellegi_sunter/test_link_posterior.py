@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from gemel.carole.fellegi_sunter.link_posterior import NO_DOUBT, LinkPosterior, Stars
+from gemel.carole.fellegi_sunter.link_posterior import LinkPosterior, Stars
 from gemel.carole.fellegi_sunter.one_to_one import Competition
 from gemel.carole.fellegi_sunter.prior import BetaBipartite, BetaPartners
 from gemel.common.errors import GemelError
@@ -126,27 +126,33 @@ def test_the_link_of_two_persons_has_the_mean_likelihood_ratio_of_their_records(
     np.testing.assert_allclose(found.probability, alone.probability[[0, 0, 1]])
 
 
-def test_what_the_link_of_a_copy_excludes():
+@pytest.mark.parametrize("assignment", ["one_to_one", "greedy", "many_to_one", "one_to_many", "none"])
+@pytest.mark.parametrize("seed", range(5))
+def test_pairs_that_meet_by_their_definition(assignment, seed):
+    """Two of the chosen pairs with one record, in a file whose records have one link at most."""
+    rng = np.random.default_rng(seed)
+    n_a, n_b = 9, 7
+    a, b = np.divmod(rng.choice(n_a * n_b, 12, replace=False), n_b)
+    chosen = rng.random(12) < 0.6
+    sides = {"many_to_one": [(a, n_a)], "one_to_many": [(b, n_b)], "none": []}.get(assignment, [(a, n_a), (b, n_b)])
+    expected = [
+        chosen[i] and any(row[i] == row[j] and chosen[j] and i != j for row, _ in sides for j in range(12))
+        for i in range(12)
+    ]
+    meeting, at_random = LinkPosterior(assignment, a, b, n_a, n_b).meeting(chosen)
+    assert meeting.tolist() == expected
+    free = math.prod(1 - len(set(row[chosen].tolist())) / n for row, n in sides)
+    assert at_random == pytest.approx(1 - free)
+
+
+def test_pairs_of_copies_do_not_meet_each_other():
+    """Records 0 and 1 of A are one person: its two pairs with record 0 of B meet where there is a third only."""
     first = np.array([0, 0, 2])
     links = LinkPosterior("one_to_one", np.array([0, 1, 1, 2]), np.array([0, 0, 1, 1]), 3, 2, (first, None))
-    excluded, share = links.excluded(np.array([True, True, False, False]))
-    assert excluded.tolist() == [False, False, True, False]
-    assert share == pytest.approx(1 - (1 / 3) * (1 / 2))
-
-
-def test_what_a_link_excludes():
-    a, b = np.array([0, 0, 1, 1]), np.array([0, 1, 0, 1])
-    linked = np.array([True, False, False, False])
-    excluded = {
-        assignment: LinkPosterior(assignment, a, b, 2, 4).excluded(linked)
-        for assignment in ("one_to_one", "greedy", "many_to_one", "one_to_many", "none")
-    }
-    assert excluded["one_to_one"][0].tolist() == excluded["greedy"][0].tolist() == [False, True, True, False]
-    assert excluded["many_to_one"][0].tolist() == [False, True, False, False]
-    assert excluded["one_to_many"][0].tolist() == [False, False, True, False]
-    assert not excluded["none"][0].any()
-    shares = [excluded[each][1] for each in ("one_to_one", "many_to_one", "one_to_many", "none")]
-    assert shares == pytest.approx([1 - 0.5 * 0.75, 0.5, 0.25, 0.0])
+    meeting, at_random = links.meeting(np.array([True, True, False, False]))
+    assert not meeting.any()
+    assert at_random == pytest.approx(1 - (1 - 1 / 2) * (1 - 1 / 2))
+    assert links.meeting(np.array([True, True, True, False]))[0].tolist() == [True, True, True, False]
 
 
 def test_no_candidates_and_invalid_input():
@@ -156,36 +162,6 @@ def test_no_candidates_and_invalid_input():
     assert posterior.converged
     with pytest.raises(GemelError, match="finite match weights"):
         LinkPosterior("many_to_one", np.array([0]), np.array([0]), 1, 1).probabilities(np.array([np.inf]))
-
-
-@pytest.mark.parametrize(
-    ("assignment", "rows", "expected"),
-    [
-        ("one_to_one", "each once", True),
-        ("one_to_one", "at random", False),
-        ("many_to_one", "each once", True),
-        ("none", "each once", False),
-        ("one_to_one", "few", False),
-    ],
-)
-def test_pairs_that_never_share_a_record_differ_from_pairs_at_random(assignment, rows, expected):
-    rng = np.random.default_rng(5)
-    n, chosen = 200, 5 if rows == "few" else 100
-    a, b = (rng.integers(0, n, chosen) if rows == "at random" else rng.permutation(n)[:chosen] for _ in range(2))
-    links = LinkPosterior(assignment, a, b, n, n)
-    assert (links.exclusiveness(np.ones(chosen, dtype=np.bool_)) >= NO_DOUBT) == expected
-
-
-@pytest.mark.parametrize("a_record", [1, 37, 100, 1000])
-@pytest.mark.parametrize("assignment", ["one_to_one", "clusters", "many_to_one"])
-def test_a_class_of_many_pairs_a_record_is_of_pairs_at_random_beyond_doubt(assignment, a_record):
-    """Where the chance to meet no one is lost beside 1: the larger the file, the sooner."""
-    rng = np.random.default_rng(a_record)
-    n = 50
-    a, b = (rng.integers(0, n, n * a_record) for _ in range(2))
-    ratio = LinkPosterior(assignment, a, b, n, n).exclusiveness(np.ones(len(a), dtype=np.bool_))
-    assert np.isfinite(ratio)
-    assert ratio <= -NO_DOUBT
 
 
 def test_links_are_calibrated_where_blocking_lost_a_third_of_the_matches():

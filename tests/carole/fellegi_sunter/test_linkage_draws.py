@@ -8,9 +8,10 @@ import pytest
 from scipy.signal import lfilter
 
 from gemel.carole.fellegi_sunter import linkage_draws
-from gemel.carole.fellegi_sunter.dependence.diagnosis import JointModel
-from gemel.carole.fellegi_sunter.dependence.kin_classes import KinClasses
-from gemel.carole.fellegi_sunter.dependence.structure import choose, estimated, independent
+from gemel.carole.fellegi_sunter.kinds.diagnosis import JointModel
+from gemel.carole.fellegi_sunter.kinds.law import estimated, independent
+from gemel.carole.fellegi_sunter.kinds.pair_kinds import STRANGERS, Kinds
+from gemel.carole.fellegi_sunter.kinds.relations import Relations
 from gemel.carole.fellegi_sunter.link_posterior import LinkPosterior
 from gemel.carole.fellegi_sunter.linkage_draws import (
     DrawnLinks,
@@ -121,44 +122,52 @@ def example():
     return patterns, links, fit_scheme("multinomial", patterns, ["f", "g", "h"], LEVELS, n, n)
 
 
-def test_m_is_drawn_from_its_dirichlet_posterior():
+def kinds_of(fitted, patterns, links):
+    """Pairs that share all three fields, and some that share the last two, a part of which is one person."""
+    n_levels = tuple(len(levels) for levels in LEVELS)
+    law = estimated(independent(3), patterns.gamma, patterns.count - links, fitted.model.u, n_levels)
+    kinds = Kinds((STRANGERS, 7, 6), np.array([14_000.0, 80.0, 20.0]))
+    relations = Relations(np.array([0.0, 1.0, 0.4]), np.array([0.0, 0.0, 0.1]), np.array([1.0, 0.0, 0.0]), 90.0)
+    return replace(fitted, joint=JointModel(law, fitted.model.m, kinds, relations, fitted.model.p), n_levels=n_levels)
+
+
+@pytest.mark.parametrize("of_kinds", [False, True])
+def test_m_is_drawn_from_its_dirichlet_posterior(of_kinds):
     """Mean and variance of Beta: a field of two levels, with the believed matches as its prior."""
     patterns, links, fitted = example()
+    u = fitted.model.u[2]
+    if of_kinds:
+        fitted = kinds_of(fitted, patterns, links)
+        others = patterns.count - links
+        u = np.bincount(patterns.gamma[:, 2], others) / others.sum()
     drawing = ModelDraws(fitted, LEVELS, patterns, Estimation(u="all_pairs"))
     rng = np.random.default_rng(7)
     agree = np.flatnonzero((patterns.gamma == [1, 2, 1]).all(axis=1))[0]
     alone = np.flatnonzero((patterns.gamma == [1, 2, 0]).all(axis=1))[0]
     # The weights of two patterns that differ in the last field only differ by that field's log ratios.
     drawn = np.array([drawing.weights(links, rng)[[agree, alone]] for _ in range(1000)])
-    u = fitted.model.u[2]
     odds = np.exp2(drawn[:, 0] - drawn[:, 1]) * u[1] / u[0]
     m = odds / (1 + odds)
     counts = expected_levels(patterns, (), links, 3)[2] + BELIEF_WORTH * default_m(fitted.model.fields, 3)[2]
     total = counts.sum()
     mean = counts[1] / total
-    assert m.mean() == pytest.approx(mean, abs=4 * math.sqrt(mean * (1 - mean) / total / 1000))
-    assert m.var() == pytest.approx(mean * (1 - mean) / (total + 1), rel=0.2)
+    # Where there are kinds, pairs of two people who share the field are among the others, too.
+    assert m.mean() == pytest.approx(mean, abs=0.02 if of_kinds else 4 * math.sqrt(mean * (1 - mean) / total / 1000))
+    assert m.var() == pytest.approx(mean * (1 - mean) / (total + 1), rel=0.3 if of_kinds else 0.2)
 
 
-def test_dependent_tables_are_drawn_around_their_estimate():
+def test_the_part_of_a_kind_that_is_one_person_is_drawn_around_its_mean_by_its_doubt():
     patterns, links, fitted = example()
-    structure = choose(patterns.gamma, links, fitted.model.fields, 2)
-    assert [edge.fields for edge in structure.edges] == [(0, 1)]
-    n_levels = tuple(len(levels) for levels in LEVELS)
-    matches = estimated(structure, patterns.gamma, links, fitted.model.m, n_levels, 1.0)
-    others = estimated(independent(3), patterns.gamma, patterns.count - links, fitted.model.u, n_levels, 1.0)
-    joint = JointModel(matches, others, KinClasses(np.zeros((0, 3, 3)), np.ones(1)), fitted.model.p)
-    dependent = replace(fitted, joint=joint, n_levels=n_levels)
-    drawing = ModelDraws(dependent, LEVELS, patterns, Estimation())
+    joint = kinds_of(fitted, patterns, links).joint
     rng = np.random.default_rng(8)
-    expected = joint.log_probability_of_others(patterns.gamma)
-    drawn = np.array([drawing.weights(links, rng) * math.log(2) + expected for _ in range(200)])
-    # P(pattern | match) of every draw is a distribution over all patterns, and varies about the links' shares.
-    every = np.exp(drawn)
-    assert every.sum(axis=1).max() <= 1 + 1e-9
-    common = links >= 10
-    np.testing.assert_allclose(every[:, common].mean(axis=0), links[common] / links.sum(), atol=0.12)
-    assert (every[:, common].std(axis=0) > 0.01).all()
+    drawn = [joint.drawn(np.ones((3, 3)), lambda levels: levels / 3, np.array([True, False, False]), rng)
+             for _ in range(2000)]  # fmt: skip
+    part = np.array([each.relations.one_person for each in drawn])
+    assert (part[:, :2] == [0, 1]).all()
+    assert part[:, 2].mean() == pytest.approx(0.4, abs=0.01)
+    assert part[:, 2].std() == pytest.approx(0.1, rel=0.1)
+    np.testing.assert_array_equal(drawn[0].agreement[0], joint.agreement[0])
+    np.testing.assert_allclose(drawn[0].agreement[1:], 1 / 3)
 
 
 def test_u_is_drawn_near_what_is_left_of_all_pairs():

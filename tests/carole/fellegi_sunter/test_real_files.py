@@ -11,7 +11,7 @@ import pytest
 
 from gemel.carole.engine import FieldPlan, LinkagePlan, Resources, link
 from gemel.carole.evaluation.link_quality import best_threshold, matching_pairs, number_of_matches, quality
-from gemel.carole.fellegi_sunter.dependence.estimation import fit_joint
+from gemel.carole.fellegi_sunter.kinds.estimation import fit_joint
 from gemel.carole.fellegi_sunter.link_posterior import LinkPosterior
 from gemel.carole.fellegi_sunter.link_rule import assigned
 from gemel.carole.fellegi_sunter.model import PatternCounts

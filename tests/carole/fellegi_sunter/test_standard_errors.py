@@ -8,9 +8,8 @@ from itertools import product
 import numpy as np
 import pytest
 
-from gemel.carole.engine.decision.estimated import believed_model
-from gemel.carole.fellegi_sunter.dependence.estimation import fit_joint
 from gemel.carole.fellegi_sunter.em import fit
+from gemel.carole.fellegi_sunter.kinds.estimation import first_joint, fit_joint
 from gemel.carole.fellegi_sunter.model import PatternCounts
 from gemel.carole.fellegi_sunter.settings import BELIEF_WORTH, Estimation, FieldLevels, RuleFields
 from gemel.carole.fellegi_sunter.standard_errors import linked_errors, pairwise_errors
@@ -243,10 +242,10 @@ def test_intervals_of_linked_files_cover(seeds, least, most, number_least):
     for seed in range(seeds):
         patterns, member = two_files(np.random.default_rng(seed))
         model = fit(patterns, fields, n, n)
-        start = believed_model(model, patterns)
+        start = first_joint(model, patterns, "none", Estimation())
         probability = np.maximum(*(one.match_probabilities(patterns.gamma) for one in (model, start)))
         links, pattern = kept_pairs(probability, member, n, n)
-        model, _, posterior = fit_joint(model, patterns, "none", pairs=(links, pattern), max_kin=0)
+        model, _, posterior = fit_joint(model, patterns, "none", pairs=(links, pattern))
         found = linked_errors(model, patterns, links.row_a, pattern, posterior.probability)
         inside.append(np.abs(model.m[:, 1] - truth) < 1.96 * found.m[:, 1])
         number.append(abs(model.p - 0.6 / n) < 1.96 * found.p)

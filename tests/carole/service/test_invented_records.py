@@ -31,7 +31,7 @@ TEXT = (
     heading("trial")
     + """
 fields:
-  - {name: given_name, kind: name, bits: 256, personal: true}
+  - {name: given_name, kind: name, bits: 256, describes: name}
   - {name: surname, kind: name, bits: 256}
   - {name: date_of_birth, kind: date, bits: 256, date: {order: ymd}}
   - {name: postcode, kind: code, bits: 256}

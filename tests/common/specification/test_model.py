@@ -10,6 +10,7 @@ import yaml
 from gemel.carole.engine.run.specified import plan_of
 from gemel.carole.fellegi_sunter.settings import MPrior
 from gemel.common.errors import GemelError, GemelErrors
+from gemel.common.parties import Side
 from gemel.common.specification import (
     Specification,
     encoding_digest,
@@ -71,7 +72,7 @@ def test_frequencies_and_missing_as_a_level_need_no_new_signatures_and_reach_the
 
 FIELDS = """
 fields:
-  - {name: given_name, kind: name, personal: true}
+  - {name: given_name, kind: name, describes: name}
   - {name: surname, kind: name}
   - {name: born, kind: date, date: {order: ymd}}
 retention: {uploads_days: 1, results_days: 1, maps_days: 1}
@@ -83,16 +84,17 @@ def text(model: str = "") -> str:
 
 
 def test_they_reach_the_plan_and_no_signature() -> None:
-    given = "{expected_matches: 40, max_kin: 2, m_prior: [{field: surname, agreement: 0.8, weight: 50}]}"
+    given = "{expected_matches: 40, m_prior: [{field: surname, agreement: 0.8, weight: 50}]}"
     plain, believed = load_specification(text()), load_specification(text(given))
     assert load_specification(dump_specification(believed)) == believed
     assert encoding_digest(believed) == encoding_digest(plain)
     plan = plan_of(believed)
-    assert (plan.dependence, plan.expected_matches, plan.max_kin) == ("auto", 40, 2)
+    assert (plan.dependence, plan.expected_matches) == ("auto", 40)
     assert plan.m_prior == (("surname", MPrior(0.8, 50.0)),)
-    # A date distinguishes the persons of a household by its kind, a name where the specification has it so.
+    # What a field describes follows from its name where this says so, and otherwise from its kind.
+    assert [field.describes for field in plan.fields] == ["name", "family", "birth"]
     assert [field.personal for field in plan.fields] == [True, False, True]
-    assert "personal" not in dump_specification(load_specification(text().replace(", personal: true", "")))
+    assert "describes" not in dump_specification(load_specification(text().replace(", describes: name", "")))
 
 
 @pytest.mark.parametrize(
@@ -260,3 +262,17 @@ def test_a_variable_may_not_have_the_name_of_the_column_of_counts():
     counted = [VARIABLES[0], {**VARIABLES[1], "name": "Count"}]
     assert spec_with(counted, training=TRAINING).value_variables[1].name == "Count"
     refuse(text_with(counted, joint=JOINT), "rename the variable")
+
+
+def test_each_file_may_have_an_order_of_dates_of_its_own() -> None:
+    plain = load_specification(text())
+    stated = text().replace("{order: ymd}", "{order: {alice: dmy, bob: mdy}, latest_year: 2026}")
+    spec = load_specification(stated)
+    assert load_specification(dump_specification(spec)) == spec
+    assert encoding_digest(spec) != encoding_digest(plain)
+    assert "latest_year" not in dump_specification(plain)
+    read = [spec.field("born").read_in(side).date for side in Side]
+    assert [date.order for date in read if date is not None] == ["dmy", "mdy"]
+    assert plain.field("born").read_in(Side.BOB) is plain.field("born")
+    with pytest.raises(GemelErrors, match=r"fields\[2\].date.order.bob: must be ymd, dmy or mdy"):
+        load_specification(text().replace("{order: ymd}", "{order: {alice: dmy, bob: dym}}"))

@@ -170,7 +170,7 @@ def test_a_rule_withholds_what_its_keys_give_away_and_states_cost_and_gain() -> 
     assert withholding == sorted(withholding)
     stated = [line for line in comments["blocking"].split("\n") if " withholds sex " in line]
     assert len(stated) == sum(withholding)
-    assert all("1.0 bits; 10.0% read before" in line and "of certain matches" in line for line in stated)
+    assert all("1.0 bits; 10.0% read before" in line and "of imagined matches" in line for line in stated)
     # Limits of registers: the figure, three errors on top, rounded up to twentieths, both stated.
     assert (spec.leakage.partial_register, spec.leakage.full_register) == (pytest.approx(0.30), 1.0)
     assert "partial_register: measured 21.0% ±2.0%" in comments["leakage"]

@@ -51,6 +51,34 @@ def test_parts_not_compared_are_as_if_unknown() -> None:
     assert clean_date("1965", "ymd", ("month", "day")) is None
 
 
+@pytest.mark.parametrize(
+    ("text", "order", "cleaned"),
+    [
+        ("7/3/65", "dmy", "19650307"),
+        ("3.7.26", "mdy", "20260307"),
+        ("07.03.27 12:00", "dmy", "19270307"),
+        ("65-03-07", "ymd", "19650307"),
+        ("7 Mar 00", "dmy", "20000307"),
+        ("7/3/1965", "dmy", "19650307"),
+        ("2026-12-31", "dmy", "20261231"),
+        ("2027-01-01", "dmy", None),
+        ("07032027", "dmy", None),
+        ("070365", "dmy", None),
+        ("29.2.27", "dmy", None),
+    ],
+)
+def test_years_of_two_digits_are_the_latest_that_they_can_be(text: str, order: DateOrder, cleaned: str | None) -> None:
+    assert clean_date(text, order, latest_year=2026) == cleaned
+    quick = plain_dates(pl.Series("v", [text]), order, ("year", "month", "day"), 2026).item()
+    assert quick in (None, cleaned)
+
+
+@given(st.dates(datetime.date(1000, 1, 1), datetime.date(2999, 12, 31)), st.integers(0, 99))
+def test_two_digits_say_the_year_within_a_century(date: datetime.date, later: int) -> None:
+    if date.year + later <= 2999:
+        assert clean_date(date.strftime("%d/%m/%y"), "dmy", latest_year=date.year + later) == f"{date:%Y%m%d}"
+
+
 dates = st.dates(datetime.date(1000, 1, 1), datetime.date(2999, 12, 31))
 
 

@@ -22,10 +22,10 @@ SEED = Seed(bytes(range(32)))
 NOISE = NoiseKey(bytes(range(32)))
 TEXT = """
 fields:
-  - {name: given, kind: name, bits: 64, personal: PERSONAL}
-  - {name: born, kind: date, date: {order: ymd}, bits: 64, personal: PERSONAL}
-  - {name: surname, kind: name, bits: 64, personal: false}
-  - {name: postcode, kind: code, bits: 64, personal: false}
+  - {name: given, kind: name, bits: 64, describes: NAME}
+  - {name: born, kind: date, date: {order: ymd}, bits: 64, describes: BIRTH}
+  - {name: surname, kind: name, bits: 64}
+  - {name: postcode, kind: code, bits: 64}
 blocking:
   - {name: born, keys: [{field: born}]}
   - {name: postcode, keys: [{field: postcode}]}
@@ -37,8 +37,8 @@ N, DECOYS = 400, 150
 PERSONAL, SHARED = ("given", "born"), ("surname", "postcode")
 
 
-def specification(mode: str = "open", more: str = "", personal: str = "true") -> Specification:
-    text = heading("decoyed", mode) + TEXT.replace("PERSONAL", personal)
+def specification(mode: str = "open", more: str = "", given: str = "name", born: str = "birth") -> Specification:
+    text = heading("decoyed", mode) + TEXT.replace("NAME", given).replace("BIRTH", born)
     return load_specification(f"{text}quality: {{decoys: {DECOYS}}}\n{more}")
 
 
@@ -85,7 +85,7 @@ def test_a_decoy_has_the_person_of_one_record_and_the_household_of_another() -> 
 
 
 def test_where_no_field_is_personal_a_random_half_is_from_each_of_two_records() -> None:
-    decoys = invented(specification(personal="false")).drop_nulls()
+    decoys = invented(specification(given="family", born="household")).drop_nulls()
     of_field = np.array([[int(value[1:]) for value in decoys[name]] for name in ("given", "surname", "postcode")])
     year = decoys["born"].str.slice(0, 4).cast(pl.Int64) - 1900
     day = decoys["born"].str.slice(6, 2).cast(pl.Int64) - 1

@@ -30,8 +30,8 @@ TEXT = (
     + """
 fields:
   - {name: surname, kind: name, bits: 64, randomised_response: 0.05}
-  - {name: given, kind: name, bits: 64, key_domain: surname, personal: true, randomised_response: 0.05}
-  - {name: born, kind: date, date: {order: ymd}, bits: 64, personal: true}
+  - {name: given, kind: name, bits: 64, key_domain: surname, describes: name, randomised_response: 0.05}
+  - {name: born, kind: date, date: {order: ymd}, bits: 64}
   - {name: town, kind: text, tokens: words, bits: 128}
 blocking:
   - {name: born, keys: [{field: born}]}

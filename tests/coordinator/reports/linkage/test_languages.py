@@ -28,6 +28,7 @@ def shown(documents: dict[str, Any]) -> list[dict[str, Any]]:
         stage["name"] = name
     whole = deepcopy(documents)
     whole["linkage"]["latent"] = {**LATENT, "effect": EFFECT, "precision": 64.0}
+    whole["model"]["dependence"] = dependence([field["name"] for field in documents["model"]["fields"]])
     whole["run"] |= {"invented": True, "variables": 2, "mode": "block_keyed", "joined": True}
     blocked = without_truth(documents)
     blocked["run"] |= {"variables": 2, "assessed": True, "mode": "block_keyed"}
@@ -46,6 +47,27 @@ def shown(documents: dict[str, Any]) -> list[dict[str, Any]]:
     alone["run"] |= {"one_file": True, "mode": "trusted"}
     alone["evaluation"] = None
     return [whole, blocked, alone]
+
+
+def dependence(fields: list[str]) -> dict[str, Any]:
+    """Kinds of pairs of each form, dependent fields, and both kinds of misfit."""
+    first, second = fields[:2]
+    of = {"fields": [first, second], "gain": 20.0, "observed": 0.1, "expected": 0.01}
+    words = {
+        "matches": f"pairs of one person differ on both {first} and {second} 5.2 times as often as independence has it "
+        "(4.3% of them)",
+        "others": f"pairs of two people agree on both {first} and {second} 71 times as often as independence has it "
+        "(one in 2,982)",
+    }
+    return {
+        "kind": "pairwise",
+        "edges": [{"fields": [first, second], "gain": 20.0}],
+        "kinds": [
+            {"shared": shared, "pairs": 30.0, "one_person": 0.5, "doubt": 0.25}
+            for shared in ([], fields, fields[:1], fields[:-1])
+        ],
+        "misfits": [of | {"within": within, "words": text} for within, text in words.items()],
+    }
 
 
 def names_of(documents: dict[str, Any]) -> set[str]:

@@ -236,32 +236,51 @@ def test_warnings_come_first_each_once_the_most_serious_before_the_others(docume
     assert "Read this first" not in text
 
 
-@pytest.mark.parametrize("kind", ["none", "decomposable"])
-def test_dependent_fields_are_shown(documents: dict[str, Any], kind: str) -> None:
+def pair_kind(shared: list[str], pairs: float, one_person: float, doubt: float) -> dict[str, Any]:
+    return {"shared": shared, "pairs": pairs, "one_person": one_person, "doubt": doubt}
+
+
+STRANGERS, MATCHES = pair_kind([], 2e7, 0.0, 0.0), pair_kind(["surname", "sex", "born"], 7000.0, 0.9996, 0.0003)
+
+
+def test_dependent_fields_are_shown(documents: dict[str, Any]) -> None:
     def misfit(within: str, words: str) -> dict[str, Any]:
         return {"within": within, "fields": ["a", "b"], "gain": 9.0, "observed": 0.1, "expected": 0.01, "words": words}
 
+    found = [misfit("others", f"pairs agree {n}") for n in range(5)] + [misfit("matches", "pairs differ")]
+    reported = {"kind": "none", "edges": [], "kinds": [STRANGERS, MATCHES], "misfits": found}
+    documents["model"]["dependence"] = reported
+    plain = Page(html_of(documents)).text
+    assert "Pairs differ." in plain
+    assert "Pairs agree 2." in plain
+    assert "Pairs agree 3." not in plain
+    assert "takes the fields to be independent all the same" in plain
+    assert "Kinds of pairs" not in plain
+    documents["model"]["dependence"] = {**reported, "misfits": []}
+    assert "independent evidence" not in Page(html_of(documents)).text
     edges = [{"fields": ["surname", "sex"], "gain": 80.0}]
-    reported = [misfit("others", f"pairs agree {n}") for n in range(5)] + [misfit("matches", "pairs differ")]
-    reported_kin = [{"pairs": 120.0, "agreement": {"surname": 0.95, "sex": 0.4}}]
-    documents["model"]["dependence"] = {
-        "kind": kind, "matches": [], "others": edges, "misfits": reported, "kin": [], "evidence_of_kin": [0.0],
-    }  # fmt: skip
-    text = Page(html_of(documents)).text
-    assert "Pairs differ." in text
-    assert "Pairs agree 2." in text
-    assert "Pairs agree 3." not in text
-    assert ("still takes the fields to be independent" in text) == (kind == "none")
-    in_model = "Among pairs of one person: none that matters. Among pairs of two people: surname and sex."
-    assert (in_model in text) == (kind != "none")
-    if kind == "none":
-        documents["model"]["dependence"] |= {"matches": [], "others": [], "misfits": []}
-        assert "independent evidence" not in Page(html_of(documents)).text
-        return
-    documents["model"]["dependence"]["kin"] = reported_kin
-    with_kin = Page(html_of(documents)).text
-    assert "about 120 pairs that mostly share surname (95.0 %)" in with_kin
-    assert "still takes the fields to be independent" not in with_kin
+    documents["model"]["dependence"] = {**reported, "kind": "pairwise", "edges": edges}
+    dependent = Page(html_of(documents)).text
+    assert "Among pairs of strangers these fields depend on each other: surname and sex." in dependent
+    assert "The model takes the fields to be independent" not in dependent
+
+
+def test_kinds_of_pairs_are_shown_with_the_part_that_is_one_person(documents: dict[str, Any]) -> None:
+    """Matches first and strangers last; what is shared, or what is not where that is shorter."""
+    kin, moved = pair_kind(["surname"], 120.0, 0.0004, 0.0004), pair_kind(["surname", "born"], 81.25, 0.7352, 0.21)
+    kinds = [STRANGERS, MATCHES, kin, moved]
+    documents["model"]["dependence"] = {"kind": "none", "edges": [], "kinds": kinds, "misfits": []}
+    html = html_of(documents)
+    table = html[html.index('<table class="kinds">') :].split("</table>")[0]
+    rows = [re.findall(r">([^<>]+)</t[hd]>", row) for row in table.split("<tr>")[1:]]
+    assert [[cell.replace("\u00a0", " ") for cell in row] for row in rows] == [
+        ["The two records share", "Pairs", "One person"],
+        ["all fields", "7,000", "99.96 % ± 0.03 %"],
+        ["all but sex", "81.2", "73.5 % ± 21.0 %"],
+        ["surname", "120", "0.04 % ± 0.04 %"],
+        ["no field (strangers)", "20,000,000", "none"],
+    ]
+    assert "The model takes the fields to be independent" not in Page(html).text
 
 
 def test_misfits_are_sorted_and_named(documents: dict[str, Any]) -> None:

@@ -1,14 +1,19 @@
-"""Graphs of dependent fields: beside the search of the models library, with missing values, with blocking."""
+"""The law of strangers: its distribution beside plain sums, its graph beside the search of the models library."""
+
+from itertools import product
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from gemel.carole.fellegi_sunter.dependence.structure import (
+from gemel.carole.fellegi_sunter.kinds.law import (
     EstimationMask,
     Structure,
     choose,
     coarse,
     counted,
+    estimated,
     independent,
 )
 from gemel.carole.fellegi_sunter.settings import FieldLevels, RuleFields
@@ -16,6 +21,7 @@ from gemel.risk.models.counts import SparseCounts
 from gemel.risk.models.graphs import Graph
 from gemel.risk.models.greedy_search import greedy
 from gemel.risk.models.scores import HyperDirichlet
+from tests.carole.fellegi_sunter.kinds.laws import EVERY, GRAPHS, LEVELS, alone, missing_some, random_distribution
 
 
 def latent(rng, n=3000, n_levels=(2, 3, 2, 3, 2)):
@@ -107,3 +113,51 @@ def test_families_come_after_their_parents_who_know_each_other():
         edges |= {tuple(sorted((field, parent))) for parent in parents}
     assert edges == set(graph.edges)
     assert independent(3).families == ((0, ()), (1, ()), (2, ())) or len(independent(3).families) == 3
+
+
+# The distribution.
+
+
+@given(st.integers(0, 2**32), st.sampled_from(GRAPHS))
+def test_missing_fields_are_summed_out(seed, edges):
+    rng = np.random.default_rng(seed)
+    distribution = random_distribution(edges, rng)
+    whole = np.exp(distribution.log_probability(EVERY))
+    assert whole.sum() == pytest.approx(1, rel=1e-12)
+    gamma = missing_some(rng, 12, 0.4)
+    found = np.exp(distribution.log_probability(gamma))
+    for vector, value in zip(gamma, found, strict=True):
+        fits = ((vector == -1) | (vector == EVERY)).all(axis=1)
+        assert value == pytest.approx(whole[fits].sum(), rel=1e-9)
+
+
+@pytest.mark.parametrize("edges", GRAPHS)
+def test_many_pairs_give_the_tables_back(edges):
+    rng = np.random.default_rng(1)
+    truth = random_distribution(edges, rng)
+    whole = np.exp(truth.log_probability(EVERY))
+    back = estimated(truth.structure, EVERY, 1e9 * whole, alone(truth), LEVELS, 1.0)
+    np.testing.assert_allclose(np.exp(back.log_probability(EVERY)), whole, rtol=1e-6)
+
+
+def test_levels_never_seen_together_use_the_estimate_of_each():
+    """Parents 0 and 1 both raise field 2; they were never 1 together, where the two effects are joined."""
+    structure = Structure(Graph.from_edges(3, [(0, 1), (0, 2), (1, 2)]))
+    gamma = np.array([[0, 0, 0], [0, 0, 1], [0, 1, 0], [0, 1, 1], [1, 0, 0], [1, 0, 1]], dtype=np.int8)
+    weight = np.array([900.0, 100.0, 50.0, 50.0, 50.0, 50.0])
+    by_field = np.array([[0.9, 0.1], [0.9, 0.1], [0.83, 0.17]])
+    found = estimated(structure, gamma, weight, by_field, (2, 2, 2), 1.0)
+    joint = np.exp(found.log_probability(np.array(list(product((0, 1), repeat=3)), dtype=np.int8))).reshape(2, 2, 2)
+    given = joint[:, :, 1] / joint.sum(axis=2)
+    assert joint.sum() == pytest.approx(1)
+    assert given[0, 1] == pytest.approx(0.5, abs=0.03)
+    assert given[1, 1] > given[0, 1]
+
+
+def test_nothing_learnt_is_the_fields_by_themselves():
+    structure = Structure(Graph.from_edges(2, [(0, 1)]))
+    by_field = np.array([[0.3, 0.7], [0.9, 0.1]])
+    nothing = np.zeros((0, 2), dtype=np.int8)
+    found = estimated(structure, nothing, np.zeros(0), by_field, (2, 2), 1.0)
+    every = np.array(list(product((0, 1), repeat=2)), dtype=np.int8)
+    assert np.exp(found.log_probability(every)).tolist() == pytest.approx([0.27, 0.03, 0.63, 0.07])

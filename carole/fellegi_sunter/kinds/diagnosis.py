@@ -7,19 +7,22 @@ that two fields share make matches look like non-matches.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from dataclasses import field as dataclass_field
 from itertools import combinations
 from typing import Literal
 
 import numpy as np
 
-from gemel.carole.fellegi_sunter.dependence.kin_classes import KinClasses
-from gemel.carole.fellegi_sunter.dependence.structure import Distribution, EstimationMask, Tables
+from gemel.carole.fellegi_sunter.kinds.law import Distribution, EstimationMask, Tables
+from gemel.carole.fellegi_sunter.kinds.pair_kinds import TINY, Densities, Kinds, Vectors, posteriors
+from gemel.carole.fellegi_sunter.kinds.relations import Relations
+from gemel.carole.fellegi_sunter.link_posterior import LinkPosterior
 from gemel.carole.fellegi_sunter.model import probability_of
+from gemel.carole.fellegi_sunter.model_warnings import FEWEST_MATCHES
 from gemel.carole.fellegi_sunter.settings import FieldLevels
-from gemel.common.arrays import F64, I8, Ints
+from gemel.common.arrays import F64, I8, U64, Flags, Ints
 from gemel.common.documents.result_warning import ResultWarning, result_warning
 
 Class = Literal["matches", "others"]
@@ -32,7 +35,10 @@ MAX_MISFITS = 10
 
 STRONG = 1.5
 """Factor of observed over expected agreement on both fields from which a dependence ignored is warned of: at it a model
-of independent fields claims 4 to 8 % more matches than where nothing depends (docs/dependence.md)."""
+of independent fields claims 4 to 7 % more matches than where nothing depends (docs/dependence.md)."""
+
+CERTAIN_NUMBER = 100.0
+"""How many times itself a number of matches is worth that the kinds of pairs say."""
 
 CERTAIN = 10.0
 """Minimum log Bayes factor of a dependence that is warned of, that of an edge among strangers."""
@@ -102,7 +108,7 @@ def misfits(
     return tuple(sorted(found, key=lambda misfit: -misfit.gain))[:MAX_MISFITS]
 
 
-def ignored_dependence(found: Sequence[Misfit], n_kin: int) -> tuple[ResultWarning, ...]:
+def ignored_dependence(found: Sequence[Misfit]) -> tuple[ResultWarning, ...]:
     """Warning of the strongest dependence that a model of independent fields ignores, if it is a strong one."""
     strong = [
         misfit
@@ -117,7 +123,7 @@ def ignored_dependence(found: Sequence[Misfit], n_kin: int) -> tuple[ResultWarni
     others = len(strong) - 1
     more = f"; {others} other pair{'s' if others > 1 else ''} of fields too" if others else ""
     claimed = "the second counts as evidence of its own, and too many matches are claimed"
-    effect = f"{'only a class of kin makes up for it' if n_kin else claimed}{more}"
+    effect = f"{claimed}{more}"
     return (result_warning("dependence_ignored", first=first, second=second, times=_times(ratio), effect=effect),)
 
 
@@ -131,12 +137,7 @@ def _per(share: float) -> str:
     return f"one in {1 / share:,.0f}" if share > 0 else "never"
 
 
-# The model with dependent fields and latent classes: what it is, and how it scores comparison vectors.
-#
-# Two dependent fields are not independent evidence. A relative who shares name, address and telephone with a person
-# looks like that person, because under independence so many agreements by chance are next to impossible. Here
-# non-matches are classes of kin with independent fields (`kin_classes`) and strangers, and strangers and matches each
-# have the fields' joint distribution by a decomposable graph: products of tables over small cliques (`distribution`).
+# The model: kinds of pairs, of each the part that is one person, and the law of strangers.
 
 
 @dataclass(frozen=True)
@@ -153,49 +154,110 @@ class OutsideBlocks:
 
 @dataclass(frozen=True)
 class JointModel:
-    """Distributions of comparison vectors, in each class.
+    """The distribution of comparison vectors, of one person and of two.
 
-    `matches`, `strangers`: of pairs of one person, and of two people who have nothing in common but by chance; `kin`:
-    of two people who have something in common; `p`: share of matches among all pairs, those that blocking left out with
-    the others; `recall`: share of the matches that blocking kept; 1 where it is not estimable; `misfits`: where
-    independence fails, matches first; `evidence_of_kin`: log evidence with 0, 1, ... classes of kin, relative to none,
-    at the start.
+    `law`: of strangers; `agreement` (float64, shape (n_fields, n_levels)): levels of a field whose true value is
+    shared; `p`: share of matches among all pairs, those that blocking left out with the others; `recall`: share of the
+    matches that blocking kept; `misfits`: where independence fails.
     """
 
-    matches: Distribution
-    strangers: Distribution
-    kin: KinClasses
+    law: Distribution
+    agreement: F64
+    kinds: Kinds
+    relations: Relations
     p: float
     recall: float = 1.0
     rounds: int = 0
     converged: bool = False
     misfits: tuple[Misfit, ...] = ()
-    evidence_of_kin: tuple[float, ...] = ()
 
     @property
     def is_plain(self) -> bool:
-        """Whether fields are independent given match status and there is one class of non-matches."""
-        return not (len(self.kin) or self.matches.structure.edges or self.strangers.structure.edges)
+        """Whether fields are independent given match status."""
+        return len(self.kinds) <= 2 and not self.law.structure.edges
 
     @property
     def kind(self) -> str:
-        """What the graphs are: none, pairwise (forests) or decomposable."""
-        graphs = self.matches.structure.graph, self.strangers.structure.graph
-        largest = max(clique.bit_count() for graph in graphs for clique in graph.cliques)
+        """What the law's graph is: none, pairwise (a forest) or decomposable."""
+        largest = max(clique.bit_count() for clique in self.law.structure.graph.cliques)
         return ("none", "pairwise", "decomposable")[min(largest, 3) - 1]
 
-    def log_probability_of_others(self, gamma: I8) -> F64:
-        """Log probability of comparison vectors among non-matches, kin and strangers together."""
-        return self.kin.log_probability(gamma, self.strangers.log_probability(gamma))
+    def informed(self, links: LinkPosterior) -> LinkPosterior:
+        """Links whose number and recall are those of the kinds.
+
+        Pairs of one kind are one person together or not at all: a number of links that followed from their
+        probabilities would raise these again.
+        """
+        if self.is_plain:
+            return replace(links, recall=self.recall)
+        expected = max(float(self.kinds.pairs @ self.relations.one_person) * self.recall, FEWEST_MATCHES)
+        return replace(links, recall=self.recall, expected_matches=expected, worth=CERTAIN_NUMBER * max(expected, 1.0))
+
+    def log_probabilities(self, gamma: I8) -> tuple[F64, F64]:
+        """Log probabilities of comparison vectors among pairs of one person, and of two: shape (n_patterns,) each.
+
+        O(n_patterns * n_kinds).
+        """
+        return self._log_probabilities(Vectors(np.ascontiguousarray(gamma)))
+
+    def _log_probabilities(self, vectors: Vectors) -> tuple[F64, F64]:
+        densities = Densities(vectors, self.law, self.agreement)
+        of_one, of_two = (
+            np.maximum(self.kinds.pairs * part, TINY)
+            for part in (self.relations.one_person, 1.0 - self.relations.one_person)
+        )
+        one, two = (np.full(len(vectors.gamma), -np.inf) for _ in range(2))
+        for k, shared in enumerate(self.kinds.shared):
+            log_density = densities.log_density(shared)
+            np.logaddexp(one, log_density + np.log(of_one[k] / of_one.sum()), out=one)
+            np.logaddexp(two, log_density + np.log(of_two[k] / of_two.sum()), out=two)
+        return one, two
 
     def match_weights(self, gamma: I8) -> F64:
         """Match weights of comparison vectors, in bits: not a sum over fields unless the model is plain."""
-        ratio = self.matches.log_probability(gamma) - self.log_probability_of_others(gamma)
-        return np.asarray(ratio / np.log(2.0))
+        return self.weights_of(Vectors(np.ascontiguousarray(gamma)))
+
+    def weights_of(self, vectors: Vectors) -> F64:
+        """The same of vectors of which it is known which are distinct."""
+        one, two = self._log_probabilities(vectors)
+        return np.asarray((one - two) / np.log(2.0))
 
     def match_probabilities(self, gamma: I8) -> F64:
         """Match probabilities of comparison vectors, each pair without its rivals."""
         return probability_of(self.match_weights(gamma), self.p)
+
+    def shared_levels(self, vectors: Vectors, identified: U64, matches: F64) -> F64:
+        """Expected matches by field and level, of the kinds that share the field: shape (n_fields, n_levels).
+
+        `identified` (uint64, shape (n_patterns,)): bit q is set where a pattern identifies m of field q; `matches`
+        (float64, shape (n_patterns,)): expected matches.
+        """
+        of_one = Kinds(self.kinds.shared, np.maximum(self.kinds.pairs * self.relations.one_person, TINY))
+        each = posteriors(of_one, Densities(vectors, self.law, self.agreement)) * matches
+        gamma = vectors.gamma
+        levels = np.zeros_like(self.agreement)
+        for q in range(gamma.shape[1]):
+            sharing = [k for k, shared in enumerate(self.kinds.shared) if shared >> q & 1]
+            rows = (gamma[:, q] >= 0) & ((identified >> np.uint64(q)) & np.uint64(1) == 1)
+            weight = each[sharing].sum(axis=0)[rows]
+            levels[q] = np.bincount(gamma[rows, q], weight, minlength=levels.shape[1])
+        return levels
+
+    def drawn_parts(self, rng: np.random.Generator) -> F64:
+        """What part of each kind is one person, drawn from beta distributions of its mean and its doubt."""
+        mean, doubt = np.clip(self.relations.one_person, 1e-9, 1 - 1e-9), self.relations.doubt
+        worth = np.maximum(mean * (1 - mean) / np.maximum(doubt, 1e-9) ** 2 - 1, 1e-3)
+        return np.where(doubt > 1e-6, rng.beta(mean * worth, (1 - mean) * worth), self.relations.one_person)
+
+    def drawn(self, levels: F64, draw: Callable[[F64], F64], fixed: Flags, rng: np.random.Generator) -> JointModel:
+        """The same with m of shared fields, and the parts that are one person, drawn from what is known of them.
+
+        `levels`: Dirichlet parameters of m; `draw`: draws from these; `fixed` (bool, shape (n_fields,)): fields whose m
+        stays.
+        """
+        part = self.drawn_parts(rng)
+        m = np.where(fixed[:, None], self.agreement, draw(levels))
+        return replace(self, agreement=m, relations=replace(self.relations, one_person=part))
 
 
 @dataclass(frozen=True)

@@ -7,10 +7,9 @@ import pytest
 
 from benchmarks.dependence import FIELDS, linked, neighbours
 from gemel.carole.evaluation.link_quality import quality
-from gemel.carole.fellegi_sunter.dependence.diagnosis import OutsideBlocks, misfits
-from gemel.carole.fellegi_sunter.dependence.estimation import fit_joint, strangers_by_links
-from gemel.carole.fellegi_sunter.dependence.starting_classes import MAX_KIN
 from gemel.carole.fellegi_sunter.em import fit
+from gemel.carole.fellegi_sunter.kinds.diagnosis import OutsideBlocks, misfits
+from gemel.carole.fellegi_sunter.kinds.estimation import fit_joint
 from gemel.carole.fellegi_sunter.link_posterior import LinkPosterior
 from gemel.carole.fellegi_sunter.model import PatternCounts
 from gemel.carole.fellegi_sunter.settings import FieldLevels, RuleFields
@@ -18,11 +17,11 @@ from tests.carole.fellegi_sunter.populations import counted_vectors, kept_pairs,
 
 
 @cache
-def judged(kind, pairs, max_kin=MAX_KIN):
+def judged(kind, pairs):
     rows = []
     for seed in range(pairs):
         case = neighbours(np.random.default_rng(seed))
-        model, joint, probability, links = linked(case, kind, max_kin)
+        model, joint, probability, links = linked(case, kind)
         n = int(case.is_match.sum())
         alone = quality(case.is_match[probability >= 0.5], n)
         rows.append((alone.precision, alone.recall, quality(case.is_match[links], n).precision, model, joint))
@@ -33,7 +32,7 @@ def judged(kind, pairs, max_kin=MAX_KIN):
 @pytest.mark.parametrize("kind", ["pairwise", "decomposable"])
 def test_precision_stays_where_independence_loses_it(kind, pairs):
     """Suburb and postcode corrupted together: precision at p >= .5, each pair by itself, over pairs of files."""
-    before, after = judged("none", pairs, 0), judged(kind, pairs, 0)
+    before, after = judged("none", pairs), judged(kind, pairs)
     assert max(row[0] for row in before) < 0.6
     assert min(row[0] for row in after) > 0.96
     assert min(row[2] for row in after) > 0.98
@@ -42,8 +41,7 @@ def test_precision_stays_where_independence_loses_it(kind, pairs):
         # 500 are in common; those who moved and whose name was also misspelt cannot be distinguished from non-matches.
         assert model.expected_matches == pytest.approx(500, rel=0.1)
         assert joint.converged
-        for within in (joint.matches, joint.strangers):
-            assert within.structure.edges[0].fields == (3, 4)
+        assert joint.law.structure.edges[0].fields == (3, 4)
 
 
 def test_the_diagnosis_names_the_two_fields_in_words():
@@ -65,10 +63,8 @@ def test_the_expected_counts_are_those_observed():
     case = neighbours(np.random.default_rng(1))
     model, joint, _, _ = linked(case, "decomposable")
     gamma, count = case.patterns.gamma, case.patterns.count
-    expected = count.sum() * (
-        joint.p * np.exp(joint.matches.log_probability(gamma))
-        + (1 - joint.p) * np.exp(joint.log_probability_of_others(gamma))
-    )
+    one, two = (np.exp(each) for each in joint.log_probabilities(gamma))
+    expected = count.sum() * (joint.p * one + (1 - joint.p) * two)
     row = int(np.flatnonzero((gamma == [0, 0, 0, 1, 1]).all(axis=1))[0])
     assert expected[row] == pytest.approx(count[row], rel=0.05)
     assert count[row] > 20 * count.sum() * np.prod([model.u[q, k] for q, k in enumerate(gamma[row])])
@@ -85,28 +81,13 @@ def test_independent_fields_change_nothing():
     patterns, member = counted_vectors((people[:, None] == b[None]).reshape(-1, 5))
     model = fit(patterns, FIELDS, n, n)
     pairs = kept_pairs(model.match_probabilities(patterns.gamma), member, n, n)
-    _, _, first = fit_joint(model, patterns, "none", pairs=pairs, max_kin=0)
+    _, _, first = fit_joint(model, patterns, "none", pairs=pairs)
     _, joint, posterior = fit_joint(model, patterns, "auto", pairs=pairs)
     assert joint.is_plain
     np.testing.assert_allclose(posterior.probability, first.probability, atol=0.05)
     one_by_one = fit_joint(model, patterns, "decomposable")
     assert one_by_one[2] is None
     assert one_by_one[0].expected_matches == pytest.approx(model.expected_matches, rel=0.05)
-
-
-@pytest.mark.parametrize(
-    ("assignment", "expected", "expected_share"),
-    [("one_to_one", 2, 1 - (1 / 2) * (2 / 3)), ("many_to_one", 1, 1 / 2), ("one_to_many", 1, 1 / 3)],
-)
-def test_pairs_beside_a_link_are_known_to_be_no_match(assignment, expected, expected_share):
-    """Rows 0 and 1 of A, 0 to 2 of B; (0, 0) is linked, so that its neighbours are known, and (1, 1) is not."""
-    row_a, row_b = np.array([0, 0, 1, 1]), np.array([0, 1, 0, 1])
-    pattern = np.array([0, 1, 1, 2])
-    known, share = strangers_by_links(
-        (LinkPosterior(assignment, row_a, row_b, 2, 3), pattern), np.array([0.97, 0.01, 0.02, 0.6]), 4
-    )
-    assert known.tolist() == [0, expected, 0, 0]
-    assert share == pytest.approx(expected_share)
 
 
 def test_pairs_outside_the_blocks_estimate_the_agreement_of_non_matches():
@@ -126,13 +107,13 @@ def test_pairs_outside_the_blocks_estimate_the_agreement_of_non_matches():
     kept = np.flatnonzero(inside[case.member])
     links = LinkPosterior("one_to_one", *np.divmod(kept, case.n_b), case.n_a, case.n_b)
     pairs = links, position[case.member[kept]]
-    _, _, first = fit_joint(model, blocked, "none", None, rules, everywhere, None, pairs, max_kin=0)
+    _, _, first = fit_joint(model, blocked, "none", None, rules, everywhere, None, pairs)
     after, joint, posterior = fit_joint(model, blocked, "decomposable", None, rules, everywhere, outside_blocks, pairs)
     n = int(case.is_match[kept].sum())
     before = quality(case.is_match[kept][first.probability >= 0.5], n)
     now = quality(case.is_match[kept][posterior.probability >= 0.5], n)
     assert now.precision > max(0.95, before.precision + 0.1)
-    assert (3, 4) in {edge.fields for edge in joint.strangers.structure.edges}
+    assert (3, 4) in {edge.fields for edge in joint.law.structure.edges}
     assert after.expected_matches == pytest.approx(n, rel=0.15)
 
 

@@ -13,8 +13,7 @@ from benchmarks.latent_rehearsal import files as insurers
 from gemel.carole.engine import Resources, link
 from gemel.carole.engine.documents.run_documents import findings
 from gemel.carole.engine.run.specified import plan_of
-from gemel.carole.fellegi_sunter.dependence.diagnosis import CERTAIN, STRONG, Misfit, ignored_dependence
-from gemel.carole.fellegi_sunter.dependence.starting_classes import MAX_KIN
+from gemel.carole.fellegi_sunter.kinds.diagnosis import CERTAIN, STRONG, Misfit, ignored_dependence
 from gemel.common.documents.result_warning import ResultWarning
 from research.ignored_dependence import FIELDS, files, ratio
 
@@ -22,8 +21,8 @@ ENOUGH = Resources(2**31, 2)
 CODE = "dependence_ignored"
 
 
-def warned(values: int, follows: float, seed: int, kind: str = "none", max_kin: int = 0) -> list[ResultWarning]:
-    model, _, _, _ = linked(files(np.random.default_rng(seed), values, follows, 30), kind, max_kin, FIELDS)
+def warned(values: int, follows: float, seed: int, kind: str = "none") -> list[ResultWarning]:
+    model, _, _, _ = linked(files(np.random.default_rng(seed), values, follows, 30), kind, FIELDS)
     return [warning for warning in model.warnings if warning.code == CODE]
 
 
@@ -39,15 +38,13 @@ def test_independent_and_weakly_dependent_fields_bring_no_warning(seed: int):
 
 
 @pytest.mark.parametrize("seed", of_seeds(1, 5))
-@pytest.mark.parametrize("max_kin", [0, MAX_KIN])
-def test_a_field_that_follows_from_another_brings_one(seed: int, max_kin: int):
-    (warning,) = warned(2, 1.0, seed, max_kin=max_kin)
+def test_a_field_that_follows_from_another_brings_one(seed: int):
+    (warning,) = warned(2, 1.0, seed)
     assert warning.severity == "warning"
     assert "both first and second" in warning.text
     assert ratio(2, 1.0) == 2.0
     assert any(f"{times} times" in warning.text for times in ("1.9", "2.0", "2.1"))
-    assert ("a class of kin makes up" in warning.text) == (max_kin > 0)
-    assert not warned(2, 1.0, seed, kind="auto", max_kin=max_kin)
+    assert not warned(2, 1.0, seed, kind="auto")
 
 
 def misfit(**changed: object) -> Misfit:
@@ -58,17 +55,17 @@ def misfit(**changed: object) -> Misfit:
 
 
 def test_only_certain_and_strong_agreement_of_two_people_counts():
-    assert ignored_dependence((misfit(),), 0)
+    assert ignored_dependence((misfit(),))
     for weaker in (
         {"gain": CERTAIN / 2}, {"observed": 0.0149}, {"observed": 0.005}, {"expected": 0.0}, {"within": "matches"},
     ):  # fmt: skip
-        assert not ignored_dependence((misfit(**weaker),), 0)
-    assert ignored_dependence((misfit(observed=STRONG * 0.01),), 0)
+        assert not ignored_dependence((misfit(**weaker),))
+    assert ignored_dependence((misfit(observed=STRONG * 0.01),))
 
 
 def test_the_strongest_is_named_and_the_others_are_counted():
     weaker = misfit(fields=("town", "area"), observed=0.016, gain=90.0)
-    (warning,) = ignored_dependence((weaker, misfit(), misfit(within="matches")), 0)
+    (warning,) = ignored_dependence((weaker, misfit(), misfit(within="matches")))
     assert "both name and sex 2.0 times as often" in warning.text
     assert "too many matches are claimed; 1 other pair of fields too." in warning.text
 

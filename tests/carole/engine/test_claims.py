@@ -1,0 +1,76 @@
+"""What a run claims of its links: each figure with an interval, which is wider where more is in doubt."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from gemel.carole.engine.decision.claims import FALSE, Off, claims, drawn_errors
+from gemel.carole.engine.documents.run_documents import findings
+from gemel.carole.engine.run.result import FEWEST
+from tests.carole.engine.runs import ENOUGH, n_right
+
+
+@pytest.fixture(scope="module")
+def linkage(files):
+    return files.linked(dependence="auto")
+
+
+def doubted(linkage, doubt):
+    """The same with so much doubt of the kind that shares most."""
+    joint = linkage.scheme.joint
+    doubts = np.where(joint.relations.one_person > 0.5, doubt, 0.0)
+    relations = replace(joint.relations, doubt=doubts)
+    return replace(linkage, scheme=replace(linkage.scheme, joint=replace(joint, relations=relations)))
+
+
+def test_each_figure_lies_in_its_interval_and_the_true_ones_too(linkage, files):
+    found = claims(linkage, 1)
+    for each in (found.precision, found.recall, found.compared, found.matches):
+        assert each.lower <= each.value <= each.upper
+    right = n_right(linkage)
+    assert found.precision.lower <= right / len(linkage.links) <= found.precision.upper
+    assert found.recall.lower <= right / files.n_common <= found.recall.upper
+    assert found.compared.lower <= files.n_common <= found.compared.upper
+    assert found.candidates is None  # nothing was blocked
+
+
+def test_doubt_of_a_kind_widens_the_intervals_and_errors_are_those_of_the_probabilities(linkage):
+    false, missed = drawn_errors(doubted(linkage, 0.0), np.random.default_rng(1))
+    chance, links = linkage.pairs.link_probability, linkage.links
+    assert false == pytest.approx(float((1 - chance[links]).sum()), abs=1e-6)
+    total = float(chance.sum()) + linkage.matches_below_floor
+    assert missed == pytest.approx(total - float(chance[links].sum()), abs=1e-6)
+    little, much = (claims(doubted(linkage, doubt), 1) for doubt in (0.001, 0.1))
+    assert much.precision.upper - much.precision.lower > little.precision.upper - little.precision.lower
+
+
+def test_the_same_seed_gives_the_same_claims(linkage):
+    assert claims(linkage, 3) == claims(linkage, 3)
+    assert claims(linkage, 3) != claims(linkage, 4)
+
+
+def test_without_links_no_precision_is_claimed(linkage):
+    nothing = replace(linkage, links=linkage.links[:0])
+    found = claims(nothing, 1)
+    assert found.precision is None
+    assert found.recall.upper < 0.5
+
+
+def test_of_few_links_the_document_has_intervals_only(linkage, files):
+    few = replace(linkage, links=linkage.links[: FEWEST - 1])
+    shown = findings(few, files.plan(dependence="auto"), ENOUGH, {}).plain()["linkage"]["claims"]
+    assert shown["precision"]["value"] is None
+    assert shown["precision"]["lower"] <= shown["precision"]["upper"]
+    every = findings(linkage, files.plan(dependence="auto"), ENOUGH, {}).plain()["linkage"]["claims"]
+    assert every["precision"]["value"] > 0.9
+
+
+def test_numbers_that_may_be_true_have_the_stated_spread():
+    rng = np.random.default_rng(5)
+    drawn = Off(0.0, 0.5, 0.0, 1.0).drawn(np.full(20_000, 1e4), 0.0, rng)
+    assert np.log(drawn).mean() == pytest.approx(np.log(1e4), abs=0.02)
+    assert np.log(drawn).std() == pytest.approx(0.5, abs=0.02)
+    assert FALSE.drawn(np.zeros(20_000), 1e6, rng).mean() == pytest.approx(2e3 * np.exp(0.5), rel=0.05)

@@ -1,0 +1,141 @@
+"""What part of a kind is one person: beliefs that sum to one, and what more evidence does to the part."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gemel.carole.fellegi_sunter.kinds.pair_kinds import STRANGERS, Kinds
+from gemel.carole.fellegi_sunter.kinds.relations import CHANGED, Exclusion, log_changed, log_kin, relations
+from gemel.carole.fellegi_sunter.settings import FieldLevels
+from gemel.risk.models.graphs import mask_of, members
+
+PEOPLE = [
+    FieldLevels("given", 2, describes="name"),
+    FieldLevels("born", 2, describes="birth"),
+    FieldLevels("sex", 2, describes="trait"),
+    FieldLevels("surname", 2, describes="family"),
+    FieldLevels("street", 2, describes="household"),
+    FieldLevels("town", 2, describes="household"),
+]
+U = np.array([0.01, 0.001, 0.5, 0.004, 0.002, 0.1])
+WHOLE = (1 << 6) - 1
+MOVED, FAMILY, TWINS = mask_of((0, 1, 2, 3)), mask_of((3, 4, 5)), mask_of((1, 2, 3, 4, 5))
+DESCRIBES = st.sampled_from(["name", "birth", "trait", "family", "household"])
+
+
+@given(st.lists(DESCRIBES, min_size=1, max_size=8))
+def test_what_a_person_changed_is_one_of_all_sets(describes):
+    fields = [FieldLevels(f"f{q}", 2, describes=each) for q, each in enumerate(describes)]
+    assert sum(math.exp(log_changed(some, fields)) for some in range(1 << len(fields))) == pytest.approx(1)
+
+
+def test_fields_of_a_household_change_together_and_further_comparisons_do_not_count():
+    only = math.exp(log_changed(mask_of((4, 5)), PEOPLE))
+    assert only > math.exp(log_changed(mask_of((4,)), PEOPLE))
+    rest = math.prod(1 - CHANGED[field.describes] for field in PEOPLE[:4])
+    moves = sum(math.exp(log_changed(some, PEOPLE)) for some in (mask_of((4,)), mask_of((5,)), mask_of((4, 5))))
+    assert moves == pytest.approx(CHANGED["household"] * rest)
+    further = [*PEOPLE, FieldLevels("exchange", 2, exception=True, of=(0, 3)), FieldLevels("constant", 1)]
+    assert log_changed(mask_of((4, 5, 6, 7)), further) == log_changed(mask_of((4, 5)), PEOPLE)
+
+
+def test_kin_share_what_a_family_has():
+    assert log_kin(FAMILY, PEOPLE) > log_kin(TWINS, PEOPLE) > log_kin(TWINS | 1, PEOPLE)
+    assert log_kin(mask_of((0, 1, 2)), PEOPLE) == -math.inf
+
+
+def related(pairs, exclusion=None, n_records=(5000, 4000), one_each=True, expected_matches=None, fields=PEOPLE):
+    """The relations of kinds of these sizes, by the sets that they share; strangers agree as `U`."""
+    kinds = Kinds((STRANGERS, *pairs), np.array([float(n_records[0]) * n_records[1], *pairs.values()]))
+    log_top = np.zeros((len(kinds), len(fields) + 1))
+    for k, shared in enumerate(kinds.shared):
+        log_top[k, 1:] = [math.log(U[q]) if q in set(members(shared)) else 0.0 for q in range(len(fields))]
+        log_top[k, 0] = log_top[k, 1:].sum()
+    unseen = Exclusion.unknown(len(kinds))
+    return relations(
+        kinds, fields, log_top, n_records, unseen if exclusion is None else exclusion,
+        one_each=one_each, expected_matches=expected_matches,
+    )  # fmt: skip
+
+
+def excluded(k, n_kinds, pairs, excluded, at_random=0.3):
+    each = np.zeros((3, n_kinds))
+    each[:, k] = pairs, excluded, at_random
+    return Exclusion(*each)
+
+
+@given(
+    sizes=st.dictionaries(st.integers(8, WHOLE), st.floats(1e-9, 1e7), min_size=1, max_size=6),
+    expected=st.sampled_from([None, 0.5, 1000.0]),
+    one_each=st.booleans(),
+    n_records=st.tuples(st.integers(1, 10**6), st.integers(1, 10**6)),
+    share=st.floats(0, 1),
+    at_random=st.floats(0, 1),
+)
+def test_parts_are_parts(sizes, expected, one_each, n_records, share, at_random):
+    n = len(sizes) + 1
+    seen = Exclusion(np.full(n, 50.0), np.full(n, 50.0 * share), np.full(n, at_random))
+    found = related(sizes, seen, n_records, one_each, expected)
+    assert ((found.one_person >= 0) & (found.one_person <= 1)).all()
+    assert ((found.doubt >= 0) & (found.doubt <= 0.5 + 1e-9)).all()
+    assert np.isin(found.by_chance, (0.0, 1.0)).all()
+    assert found.one_person[0] == 0
+    assert found.by_chance[0] == 1
+    assert 0 < found.matches < np.inf
+
+
+def test_everything_shared_is_one_person_and_a_family_is_not():
+    found = related({WHOLE: 2000.0, MOVED: 250.0, FAMILY: 4000.0})
+    assert found.one_person[1] > 0.99
+    assert found.one_person[2] > 0.9
+    assert found.one_person[3] < 0.01
+    assert found.matches == pytest.approx(2500, rel=0.3)
+
+
+def test_pairs_that_meet_more_are_less_of_one_person_and_those_that_never_do_are_more():
+    kinds = {WHOLE: 300.0, TWINS: 30.0}
+    parts = [related(kinds, excluded(2, 3, 30.0, meeting)).one_person[2] for meeting in (0.0, 3.0, 9.0, 20.0)]
+    assert parts == sorted(parts, reverse=True)
+    unknown = related(kinds).one_person[2]
+    assert parts[-1] < unknown - 0.02
+    assert parts[0] > unknown + 0.02
+
+
+def test_more_pairs_that_tell_the_same_leave_less_doubt():
+    kinds = {WHOLE: 300.0, TWINS: 30.0}
+    doubts = [related(kinds, excluded(2, 3, float(n), 0.0, 0.6)).doubt[2] for n in (5, 20, 80)]
+    assert doubts == sorted(doubts, reverse=True)
+    assert doubts[-1] < 0.7 * doubts[0]
+
+
+def test_there_are_no_more_people_than_records_of_the_smaller_file():
+    """Five times as many pairs share everything as there are records."""
+    kinds, n_records = {WHOLE: 1000.0}, (200, 5000)
+    bounded = related(kinds, n_records=n_records)
+    assert bounded.one_person[1] <= 0.21
+    assert bounded.matches <= 200
+    assert related(kinds, n_records=n_records, one_each=False).one_person[1] > 0.9
+
+
+def test_expected_matches_are_heard():
+    few, free, many = (related({WHOLE: 1000.0}, expected_matches=n).matches for n in (300.0, None, 3000.0))
+    assert few < free - 50 < free + 50 < many
+
+
+def test_strangers_who_coincide_are_left_to_their_law():
+    """As many pairs share sex and town as strangers do by chance."""
+    shared = mask_of((2, 5))
+    found = related({WHOLE: 1000.0, shared: 1e6})
+    assert found.by_chance.tolist() == [1, 0, 1]
+    assert found.one_person[2] < 1e-3
+
+
+def test_what_a_field_describes_decides():
+    """The same pairs without address: movers where it is a household's, two people where it is a birth's."""
+    birth = [replace(field, describes="birth" if q in (4, 5) else "household") for q, field in enumerate(PEOPLE)]
+    sizes = {WHOLE: 1000.0, MOVED: 200.0}
+    assert related(sizes).one_person[2] > related(sizes, fields=birth).one_person[2] + 0.2
