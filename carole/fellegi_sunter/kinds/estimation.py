@@ -1,9 +1,9 @@
 """Estimation of the model of kinds of pairs: law, kinds, relations, links and m in turn.
 
-The kinds are found with m held at its belief: a kind of sons cannot become that of matches by what is believed of a
-date of birth. What part of each is one person follows from belief and from what sure links exclude (`relations`); link
-probabilities from that, under the assignment; m from the links, each field from the kinds that share it only; and the
-law from the pairs that are none.
+The kinds are found with m held, at its belief the first time: a kind of sons cannot become that of matches by what is
+believed of a date of birth. What part of each is one person follows from belief and from which pairs meet that could
+not both be matches (`relations`); link probabilities from that, under the assignment; m from the links, each field from
+the kinds that share it only, and within what other fields show (`held`); and the law from the pairs that are none.
 """
 
 from __future__ import annotations
@@ -140,11 +140,8 @@ class _Steps:
             mask_of(q for q, field in enumerate(model.fields) if field.describes == describes and not field.of)
             for describes in ("household", "family", "name", "birth")
         ]
-        strong = self.believed
-        self._shareable = Shareable.of(model.fields, strong, self._u)
-        if self.plain:
-            everything = mask_of(range(len(model.fields)))
-            self._shareable = Shareable(everything)
+        everything = Shareable(mask_of(range(len(model.fields))))
+        self._shareable = everything if self.plain else Shareable.of(model.fields, self.believed, self._u)
 
     # Law.
 
@@ -433,16 +430,14 @@ def fit_joint(
         choosing = searches < MAX_SEARCHES
         law = step.law(state, state.law, choosing=choosing and not step.plain)
         agreement = step.agreement(levels)
-        exclusion = step.exclusion(state)
-        excluded = dict(zip(state.kinds.shared, np.array([*exclusion.__dict__.values()]).T, strict=True))
+        exclusion, seen = step.exclusion(state), state.kinds
         if choosing:
             kinds, searches = step.kinds(law, agreement, state.kinds.shared[2:] if rounds > 1 else ()), searches + 1
         else:
             kinds = fitted(state.kinds, step.counted(law, agreement), 60)[0]
         if step.plain:
             kinds = replace(kinds, pairs=np.array([step.n_pairs, max(total / recall, FEWEST_MATCHES)]))
-        carried = np.array([excluded.get(shared, np.zeros(3)) for shared in kinds.shared]).T
-        known = step.relations(kinds, law, Exclusion(*carried))
+        known = step.relations(kinds, law, exclusion.carried(seen, kinds))
         state = replace(state, law=law, agreement=agreement, kinds=kinds, relations=known)
         recall = step.recall(state)
     current = step.reported(state, converged=converged)

@@ -271,19 +271,16 @@ def estimated(
     alone: F64,
     n_levels: Sequence[int],
     pseudo_pairs: float = 1.0,
-    estimation_mask: EstimationMask | None = None,
     sampled: F64 | None = None,
     scale: float = 1.0,
-    rng: np.random.Generator | None = None,
 ) -> Distribution:
     """The distribution with a given graph, estimated from expected numbers of pairs.
 
     `gamma` (int8, shape (n_patterns, n_fields)); `weight` (float64, shape (n_patterns,)): expected pairs of the class
     by pattern; `alone` (float64, shape (n_fields, n_levels)): marginal distribution of each field: that of a field
     without parents, and the one towards which the others are smoothed; `pseudo_pairs`: weight of `alone` in a field's
-    distribution given its parents' levels, in pairs as they were counted; `estimation_mask`: which patterns may
-    identify which fields; None: each of all; `sampled` (float64, shape (n_patterns,)): of the pairs of each pattern,
-    those that sampled ones stand for; None: all were counted.
+    distribution given its parents' levels, in pairs as they were counted; `sampled` (float64, shape (n_patterns,)): of
+    the pairs of each pattern, those that sampled ones stand for; None: all were counted.
 
     A pseudo-pair weighs as much as a pair of the same parents' levels does on average: 1 where all of them were
     counted, `scale` where all were sampled. O(n_patterns) per field.
@@ -293,15 +290,13 @@ def estimated(
         if sampled is None:
             return 1.0
         total = pairs.sum(axis=0, keepdims=True)
-        drawn = counted(involved, gamma, sampled, n_levels, estimation_mask).sum(axis=0, keepdims=True)
+        drawn = counted(involved, gamma, sampled, n_levels, None).sum(axis=0, keepdims=True)
         # Where no pair has these levels of the parents, one may have been missed by the sample.
         return np.where(total > 0, 1.0 + (scale - 1.0) * drawn / np.where(total > 0, total, 1.0), scale)
 
-    def table(involved: tuple[int, ...], towards: F64, rng: np.random.Generator | None = None) -> F64:
-        pairs = counted(involved, gamma, weight, n_levels, estimation_mask)
+    def table(involved: tuple[int, ...], towards: F64) -> F64:
+        pairs = counted(involved, gamma, weight, n_levels, None)
         smooth = pairs + pseudo_pairs * mean_weight(pairs, involved) * towards
-        if rng is not None:
-            smooth = np.where(smooth > 0, np.maximum(rng.standard_gamma(smooth), 1e-100), 0.0)
         total = smooth.sum(axis=0, keepdims=True)
         return np.asarray(np.where(total > 0, smooth / np.where(total > 0, total, 1.0), 1.0 / len(smooth)))
 
@@ -321,5 +316,5 @@ def estimated(
                 ratio = np.divide(single, own[:, None], out=np.zeros_like(single), where=own[:, None] > 0)
                 towards = towards * ratio.reshape(-1, *shape)
             towards = towards / np.maximum(towards.sum(axis=0, keepdims=True), 1e-300)
-        tables.append(table((v, *parents), towards, rng))
+        tables.append(table((v, *parents), towards))
     return Distribution(structure, tuple(tables))

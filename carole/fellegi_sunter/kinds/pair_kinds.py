@@ -7,7 +7,7 @@ shared, and the law f of strangers, the comparison vectors of a kind have the de
 
 so a kind has no parameter of its own but its number of pairs. Given which kinds there are, these numbers have a concave
 likelihood, whose maximum EM finds from anywhere. Kinds are added one at a time, that which raises it most, as long as
-it does so beyond doubt; m is held meanwhile, so that no kind can become what another is.
+it does so by `MIN_GAIN`; m is held meanwhile, so that no kind can become what another is.
 
 Where pairs were blocked, only candidates are seen. Of N pairs of a kind the share F is among them, which follows from
 the agreement of the rules' fields (`ShareFound`), so that the expected pairs of a vector are :math:`N_S d_S` and their
@@ -378,7 +378,7 @@ def search(
 
 @njit(nogil=True, cache=True)
 def _gain(ratio: F64, over: F64, count: F64, found: float, n_persons: float) -> tuple[float, float]:
-    """The greatest gain of log likelihood by some pairs of a further kind, about, and how many: by Newton steps.
+    """The greatest gain of log likelihood by some pairs of a further kind, about, and how many.
 
     `ratio`: its density over that of strangers; `over`: of strangers over the mixture.
     """

@@ -87,6 +87,19 @@ class Exclusion:
     def unknown(cls, n_kinds: int) -> Exclusion:
         return cls(np.zeros(n_kinds), np.zeros(n_kinds), np.zeros(n_kinds))
 
+    def carried(self, seen: Kinds, kinds: Kinds) -> Exclusion:
+        """The same of other kinds: of those that were seen already; of new ones nothing is known."""
+        found, place = Exclusion.unknown(len(kinds)), {shared: k for k, shared in enumerate(seen.shared)}
+        at = [(k, place[shared]) for k, shared in enumerate(kinds.shared) if shared in place]
+        to, of = (np.array(each, dtype=np.int64) for each in zip(*at, strict=True))
+        for own, other in zip(found.columns, self.columns, strict=True):
+            own[to] = other[of]
+        return found
+
+    @property
+    def columns(self) -> tuple[F64, F64, F64]:
+        return self.pairs, self.excluded, self.at_random
+
 
 @dataclass(frozen=True)
 class Relations:
