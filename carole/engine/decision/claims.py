@@ -138,6 +138,7 @@ def claims(linkage: Linkage, seed: int) -> Claims:
 
 
 def _range(value: float, drawn: F64) -> Range:
+    """The interval holds the model's own figure: where next to nothing is doubtful, what is added lies beside it."""
     tail = (1 - CONFIDENCE) / 2
     lower, upper = np.quantile(drawn, (tail, 1 - tail))
-    return Range(float(value), float(lower), float(upper))
+    return Range(float(value), min(float(lower), float(value)), max(float(upper), float(value)))

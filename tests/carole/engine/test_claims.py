@@ -52,6 +52,17 @@ def test_the_same_seed_gives_the_same_claims(linkage):
     assert claims(linkage, 3) != claims(linkage, 4)
 
 
+def test_figures_without_a_doubt_lie_in_their_intervals_too(linkage):
+    """Of links that are all certain, and nothing missed, what may be wrong all the same lies on one side."""
+    pairs, links = linkage.pairs, linkage.links
+    certain = np.where(np.isin(np.arange(len(pairs.link_probability)), links), 1.0, 0.0)
+    sure = replace(linkage, pairs=replace(pairs, link_probability=certain), matches_below_floor=0.0)
+    found = claims(doubted(sure, 0.0), 1)
+    for each in (found.precision, found.recall):
+        assert each.lower < each.value == each.upper == pytest.approx(1.0)
+    assert found.compared.lower <= found.compared.value <= found.compared.upper
+
+
 def test_without_links_no_precision_is_claimed(linkage):
     nothing = replace(linkage, links=linkage.links[:0])
     found = claims(nothing, 1)
