@@ -288,7 +288,8 @@ class ModelDraws:
         fixed = unidentified_fields(self.rules, len(model.fields))
         if fitted.joint is not None and not fitted.joint.is_plain:
             identified = identified_bits(patterns.mask, self.rules, len(model.fields))
-            levels = fitted.joint.shared_levels(Vectors(patterns.gamma), identified, links) + believed
+            levels = fitted.joint.shared_levels(fitted.joint.densities(Vectors(patterns.gamma)), identified, links)
+            levels += believed
             joint = fitted.joint.drawn(levels, partial(dirichlet, valid=valid, rng=rng), fixed, rng)
             return replace(fitted, joint=joint).match_weights(self.patterns.gamma)
         learnt = expected_levels(patterns, self.rules, links, width)

@@ -272,7 +272,8 @@ def _as_in_mode_open(found: Candidates, plan: LinkagePlan) -> tuple[Candidates, 
     scored = worth_keeping(fitted, scored_patterns(fitted, found.patterns), plan, found.levels, found.lacking)
     n_pairs, minimum = found.patterns.n_pairs, KEPT_PROBABILITY
     chosen = choose_classes(
-        scored.weight, scored.probability, scored.count, plan.threshold, n_pairs, KEPT_BYTES, minimum
+        scored.weight, scored.probability, scored.count, plan.threshold, n_pairs, KEPT_BYTES, minimum,
+        found.n_a + found.n_b,
     )
     selected = chosen.patterns
     selected = selected[np.isin(selected, found.selected)]

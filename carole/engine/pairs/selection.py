@@ -25,8 +25,9 @@ KEPT_WITH_VALUES = 1e-6
 """The same by agreement alone, where a resolver will see the values of the kept pairs and of no others: values may lift
 them above the other."""
 
-MAX_PAIRS = 5_000_000
-"""More pairs than this are kept only if they reach the threshold of a link."""
+MAX_PAIRS, MAX_PAIRS_PER_RECORD, FEW_PAIRS = 5_000_000, 50, 100_000
+"""More pairs than this, or than so many for each record of both files where they are not few, are kept only if they
+reach the threshold of a link: nearly all are of strangers, and deciding about them costs more than they tell."""
 
 
 @dataclass(frozen=True)
@@ -45,11 +46,12 @@ def choose_classes(
     maximum: int,
     bytes_each: int,
     min_probability: float,
+    n_records: int,
 ) -> Selection:
     """Choose the classes of pairs of highest weight that have at most `maximum` pairs.
 
     `threshold`: smallest probability of a link: such pairs must fit, or the decision would be wrong; `maximum`: pairs
-    that memory allows; `bytes_each`: memory of a pair, for the error. Classes of equal weight stay together, so that
+    that memory allows; `bytes_each`: memory of a pair, for the error; `n_records`: of both files together. Classes of equal weight stay together, so that
     what is kept does not depend on an arbitrary order.
     """
     order = np.argsort(-weight, kind="stable")
@@ -63,7 +65,8 @@ def choose_classes(
         remedy = "raise links.threshold, grant more memory, or check the model: it may treat blocks as matches"
         raise GemelError(ErrorCode.MEMORY, what, where="resources.memory_bytes", remedy=remedy)
     selected = int(np.searchsorted(-probability, -min_probability, side="right"))
-    limit = min(maximum, max(MAX_PAIRS, for_links))
+    worth_deciding = min(MAX_PAIRS, max(FEW_PAIRS, MAX_PAIRS_PER_RECORD * n_records))
+    limit = min(maximum, max(worth_deciding, for_links))
     fitting = int(np.searchsorted(total, limit, side="right"))
     chosen = min(selected, fitting)
     if chosen < selected:

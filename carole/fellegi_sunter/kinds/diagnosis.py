@@ -198,15 +198,17 @@ class JointModel:
 
         O(n_patterns * n_kinds).
         """
-        return self._log_probabilities(Vectors(np.ascontiguousarray(gamma)))
+        return self._log_probabilities(self.densities(Vectors(np.ascontiguousarray(gamma))))
 
-    def _log_probabilities(self, vectors: Vectors) -> tuple[F64, F64]:
-        densities = Densities(vectors, self.law, self.agreement)
+    def densities(self, vectors: Vectors) -> Densities:
+        return Densities(vectors, self.law, self.agreement)
+
+    def _log_probabilities(self, densities: Densities) -> tuple[F64, F64]:
         of_one, of_two = (
             np.maximum(self.kinds.pairs * part, TINY)
             for part in (self.relations.one_person, 1.0 - self.relations.one_person)
         )
-        one, two = (np.full(len(vectors.gamma), -np.inf) for _ in range(2))
+        one, two = (np.full(len(densities.vectors.gamma), -np.inf) for _ in range(2))
         for k, shared in enumerate(self.kinds.shared):
             log_density = densities.log_density(shared)
             np.logaddexp(one, log_density + np.log(of_one[k] / of_one.sum()), out=one)
@@ -215,26 +217,26 @@ class JointModel:
 
     def match_weights(self, gamma: I8) -> F64:
         """Match weights of comparison vectors, in bits: not a sum over fields unless the model is plain."""
-        return self.weights_of(Vectors(np.ascontiguousarray(gamma)))
+        return self.weights_of(self.densities(Vectors(np.ascontiguousarray(gamma))))
 
-    def weights_of(self, vectors: Vectors) -> F64:
-        """The same of vectors of which it is known which are distinct."""
-        one, two = self._log_probabilities(vectors)
+    def weights_of(self, densities: Densities) -> F64:
+        """The same of vectors whose densities under this model may be known."""
+        one, two = self._log_probabilities(densities)
         return np.asarray((one - two) / np.log(2.0))
 
     def match_probabilities(self, gamma: I8) -> F64:
         """Match probabilities of comparison vectors, each pair without its rivals."""
         return probability_of(self.match_weights(gamma), self.p)
 
-    def shared_levels(self, vectors: Vectors, identified: U64, matches: F64) -> F64:
+    def shared_levels(self, densities: Densities, identified: U64, matches: F64) -> F64:
         """Expected matches by field and level, of the kinds that share the field: shape (n_fields, n_levels).
 
-        `identified` (uint64, shape (n_patterns,)): bit q is set where a pattern identifies m of field q; `matches`
+        `densities`: of the patterns under this model; `identified` (uint64, shape (n_patterns,)): bit q is set where a pattern identifies m of field q; `matches`
         (float64, shape (n_patterns,)): expected matches.
         """
         of_one = Kinds(self.kinds.shared, np.maximum(self.kinds.pairs * self.relations.one_person, TINY))
-        each = posteriors(of_one, Densities(vectors, self.law, self.agreement)) * matches
-        gamma = vectors.gamma
+        each = posteriors(of_one, densities) * matches
+        gamma = densities.vectors.gamma
         levels = np.zeros_like(self.agreement)
         for q in range(gamma.shape[1]):
             sharing = [k for k, shared in enumerate(self.kinds.shared) if shared >> q & 1]

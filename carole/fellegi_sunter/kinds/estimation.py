@@ -116,6 +116,7 @@ class _Steps:
     ) -> None:  # fmt: skip
         self.gamma = np.ascontiguousarray(patterns.gamma)
         self.vectors = Vectors(self.gamma)
+        self._densities: Densities | None = None
         self.plain = dependence == "none"
         self._one_each = pairs is None or pairs[0].assignment in ("one_to_one", "greedy", "clusters")
         self._model, self._settings, self._p, self._p_prior = model, settings, p, p_prior
@@ -151,7 +152,7 @@ class _Steps:
 
     def law(self, state: _State, before: Distribution, *, choosing: bool) -> Distribution:
         """The law of the pairs of two people whose values coincide by chance at most."""
-        densities = Densities(self.vectors, state.law, state.agreement)
+        densities = self.densities(state.law, state.agreement)
         alike = state.relations.by_chance * (1.0 - state.relations.one_person)
         weight = self._count * (alike @ posteriors(state.kinds, densities))
         weight = np.concatenate([np.minimum(weight, np.maximum(self._count - state.matches, 0.0)), self._outside.count])
@@ -176,8 +177,15 @@ class _Steps:
 
     # Kinds.
 
+    def densities(self, law: Distribution, agreement: F64) -> Densities:
+        """Of all patterns; those last asked for are kept."""
+        last = self._densities
+        if last is None or last.law is not law or last.m is not agreement:
+            self._densities = last = Densities(self.vectors, law, agreement)
+        return last
+
     def counted(self, law: Distribution, agreement: F64) -> Counted:
-        return Counted(self._count, Densities(self.vectors, law, agreement), self._found(law, agreement))
+        return Counted(self._count, self.densities(law, agreement), self._found(law, agreement))
 
     def _found(self, law: Distribution, agreement: F64) -> ShareFound:
         """The share of each kind that blocking finds, by the agreement of the rules' fields."""
@@ -219,7 +227,7 @@ class _Steps:
         pairs, excluded, at_random = np.zeros(n), np.zeros(n), np.zeros(n)
         if self._pairs is not None and not self.plain:
             links, pattern = self._pairs
-            each = posteriors(kinds, Densities(self.vectors, state.law, state.agreement))
+            each = posteriors(kinds, self.densities(state.law, state.agreement))
             likely = np.where(each.max(axis=0) >= LIKELY, each.argmax(axis=0), STRANGERS)[pattern]
             for k, shared in enumerate(kinds.shared[1:], 1):
                 more = np.isin(likely, [t for t, other in enumerate(kinds.shared) if other & shared == shared])
@@ -234,7 +242,7 @@ class _Steps:
         F64, LinkProbabilities | None
     ]:  # fmt: skip
         """Expected matches by pattern, and the link probabilities of the kept pairs."""
-        weight, known = model.weights_of(self.vectors), self._evidence
+        weight, known = model.weights_of(self.densities(model.law, model.agreement)), self._evidence
         if self._pairs is not None:
             links, pattern = model.informed(self._pairs[0]), self._pairs[1]
             of_pairs = weight[pattern] if known is None else weight[pattern] + known.bits
@@ -252,7 +260,8 @@ class _Steps:
 
     def levels(self, state: _State) -> F64:
         """Expected matches by field and level, of the kinds that share the field and the patterns that identify it."""
-        return self.joint(state, 1.0, 0, converged=False).shared_levels(self.vectors, self._identified, state.matches)
+        densities = self.densities(state.law, state.agreement)
+        return self.joint(state, 1.0, 0, converged=False).shared_levels(densities, self._identified, state.matches)
 
     def agreement(self, levels: F64) -> F64:
         """m of a shared field, with its belief."""

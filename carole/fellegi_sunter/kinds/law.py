@@ -32,6 +32,9 @@ MIN_GAIN = 3.0
 PRECISION = 1.0
 """Total prior precision of a table."""
 
+LARGEST_CODE = 1 << 60
+"""Number of a vector above which distinct ones are numbered anew, before another field would overflow it."""
+
 MAX_CELLS = 1 << 17
 """Maximum number of cells of a clique's table."""
 
@@ -148,12 +151,17 @@ class Tables:
     ) -> None:
         mask, rules = (np.zeros(len(gamma)), ()) if estimation_mask is None else estimation_mask
         weighted = weight > 0
-        rows = np.column_stack([coarse(gamma, n_levels)[weighted].astype(np.int64), mask[weighted].astype(np.int64)])
-        distinct, member = np.unique(rows, axis=0, return_inverse=True)
-        self._gamma = np.ascontiguousarray(distinct[:, :-1]).astype(np.int8)
-        self._weight = np.bincount(member.ravel(), weight[weighted], minlength=len(distinct)).astype(np.float64)
+        few, mask = coarse(gamma, n_levels)[weighted], np.asarray(mask)[weighted]
+        code = np.unique(mask, return_inverse=True)[1].ravel().astype(np.int64)
+        for column in few.T:
+            if code.max(initial=0) > LARGEST_CODE:
+                code = np.unique(code, return_inverse=True)[1].ravel().astype(np.int64)
+            code = code * 4 + column + 1
+        _, first, member = np.unique(code, return_index=True, return_inverse=True)
+        self._gamma = np.ascontiguousarray(few[first])
+        self._weight = np.bincount(member.ravel(), weight[weighted], minlength=len(first)).astype(np.float64)
         self._n_levels = [min(n, 3) for n in n_levels]
-        self._estimation_mask = EstimationMask(distinct[:, -1].astype(np.uint32), rules)
+        self._estimation_mask = EstimationMask(mask[first].astype(np.uint32), rules)
         self._scale = scale
         self._known: dict[tuple[int, int, int], float] = {}
 

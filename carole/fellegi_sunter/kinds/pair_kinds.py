@@ -57,6 +57,9 @@ STRANGERS = 0
 
 TINY = 1e-300
 
+DIRECT = 1 << 16
+"""Number of possible vectors up to which the distinct ones are found without sorting, however few there are."""
+
 LARGEST_CODE = 1 << 48
 """Number of a vector above which distinct ones are numbered anew, before another field would overflow it."""
 
@@ -88,21 +91,34 @@ class Vectors:
     def distinct(self, fields: int) -> tuple[I64, I8]:
         """Which distinct vector each pattern has over some fields, and these: other fields are missing in them."""
         if fields not in self._distinct:
-            code = np.zeros(len(self.gamma), dtype=np.int64)
-            for q in members(fields):
-                if code.max(initial=0) > LARGEST_CODE:
-                    code = np.unique(code, return_inverse=True)[1].ravel().astype(np.int64)
-                code = code * (int(self.gamma[:, q].max(initial=0)) + 2) + self.gamma[:, q] + 1
-            _, first, member = np.unique(code, return_index=True, return_inverse=True)
-            full = np.full((len(first), self.gamma.shape[1]), MISSING, dtype=np.int8)
             columns = list(members(fields))
+            code, size = np.zeros(len(self.gamma), dtype=np.int64), 1
+            for q in columns:
+                if size > LARGEST_CODE:
+                    code = np.unique(code, return_inverse=True)[1].ravel().astype(np.int64)
+                    size = int(code.max(initial=0)) + 1
+                n_values = int(self.gamma[:, q].max(initial=0)) + 2
+                code, size = code * n_values + self.gamma[:, q] + 1, size * n_values
+            member, first = _numbered(code, size)
+            full = np.full((len(first), self.gamma.shape[1]), MISSING, dtype=np.int8)
             full[:, columns] = self.gamma[first][:, columns]
-            self._distinct[fields] = member.ravel(), full
+            self._distinct[fields] = member, full
         return self._distinct[fields]
 
 
+def _numbered(code: I64, size: int) -> tuple[I64, I64]:
+    """Numbers of the different codes, all below `size`, from 0 on, of each its own; and where each of them is."""
+    if size > max(DIRECT, 4 * len(code)):
+        _, first, member = np.unique(code, return_index=True, return_inverse=True)
+        return member.ravel(), first
+    place = np.full(size, -1, dtype=np.int64)
+    place[code] = np.arange(len(code))
+    number = np.cumsum(place >= 0) - 1
+    return number[code], place[place >= 0]
+
+
 class Densities:
-    """Log densities of comparison vectors by kind, with the law's part computed once for each set of its fields.
+    """Log densities of comparison vectors by kind, each computed once, and the law's part once for each set of fields.
 
     `m` (float64, shape (n_fields, n_levels)): levels of a shared field.
     """
@@ -111,13 +127,19 @@ class Densities:
         self.vectors, self.law, self.m = vectors, law, m
         self._log_m = np.hstack([np.log(np.maximum(m, TINY)), np.zeros((len(m), 1))])
         self._parts: dict[tuple[int, int], F64] = {}
+        self._found: dict[int, F64] = {}
         self._components, left = [], (1 << len(m)) - 1
         while left:
             self._components.append(law.structure.graph.component((left & -left).bit_length() - 1))
             left &= ~self._components[-1]
 
     def log_density(self, shared: int) -> F64:
-        """Log density of each pattern among the pairs that share these fields."""
+        """Log density of each pattern among the pairs that share these fields; not to be written to."""
+        if shared not in self._found:
+            self._found[shared] = self._log_density(shared)
+        return self._found[shared]
+
+    def _log_density(self, shared: int) -> F64:
         total = np.zeros(len(self.vectors.gamma))
         for component in self._components:
             member, distinct = self.vectors.distinct(component)
@@ -210,7 +232,7 @@ def fitted(kinds: Kinds, counted: Counted, steps: int = EM_STEPS) -> tuple[Kinds
     log_density = np.stack([counted.densities.log_density(shared) for shared in kinds.shared])
     found = np.array([counted.found(shared) for shared in kinds.shared])
     highest = log_density.max(axis=0)
-    density = np.exp(log_density - highest)
+    density = np.ascontiguousarray(np.exp(log_density - highest).T)
     sizes = np.maximum(kinds.pairs, 1e-6)
     log_likelihood = _sized(density, counted.count, found, sizes, steps, TOLERANCE)
     return Kinds(kinds.shared, sizes), float(log_likelihood + (counted.count * highest).sum())
@@ -218,33 +240,37 @@ def fitted(kinds: Kinds, counted: Counted, steps: int = EM_STEPS) -> tuple[Kinds
 
 @njit(nogil=True, cache=True)
 def _sized(density: F64, count: F64, found: F64, sizes: F64, steps: int, tolerance: float) -> float:
-    """EM of the sizes in place; returns the log likelihood of Poisson counts, without their factorials."""
-    n_kinds, n = density.shape
-    total = 0.0
+    """EM of the sizes in place; returns the log likelihood of Poisson counts, without their factorials.
+
+    `density`: shape (n_patterns, n_kinds).
+    """
+    n, n_kinds = density.shape
     for _step in range(steps):
-        total = 0.0
         expected = np.zeros(n_kinds)
         for i in range(n):
             mixture = 0.0
             for k in range(n_kinds):
-                mixture += sizes[k] * density[k, i]
+                mixture += sizes[k] * density[i, k]
             if mixture <= 0.0:
                 continue
-            total += count[i] * np.log(mixture)
             share = count[i] / mixture
             for k in range(n_kinds):
-                expected[k] += share * sizes[k] * density[k, i]
+                expected[k] += share * density[i, k]
         moved = 0.0
-        for k in range(n_kinds):
-            total -= sizes[k] * found[k]
-            if k == 0:
-                continue
-            new = max(expected[k] / found[k], 1e-9)
+        for k in range(1, n_kinds):
+            new = max(sizes[k] * expected[k] / found[k], 1e-9)
             if new > 1e-2:
                 moved = max(moved, abs(new - sizes[k]) / new)
             sizes[k] = new
         if moved < tolerance:
             break
+    total = -(sizes * found).sum()
+    for i in range(n):
+        mixture = 0.0
+        for k in range(n_kinds):
+            mixture += sizes[k] * density[i, k]
+        if mixture > 0.0:
+            total += count[i] * np.log(mixture)
     return total
 
 
@@ -337,7 +363,7 @@ def search(
     groups = list(groups)
     present = list(dict.fromkeys([STRANGERS, shareable.everything, *start]))
     kinds = Kinds(tuple(present), np.array([n_pairs] + [n_persons / 4] + [1.0] * (len(present) - 2)))
-    some = _likely(counted, kinds, n_pairs, n_persons, shareable, groups)
+    some = _likely(counted, n_pairs, n_persons, shareable)
     bound: dict[int, float] = {}
     log_strangers = some.densities.log_density(STRANGERS)
     kinds, value = fitted(kinds, some)
@@ -406,16 +432,17 @@ def _gain(ratio: F64, over: F64, count: F64, found: float, n_persons: float) -> 
     return value, size
 
 
-def _likely(
-    counted: Counted, kinds: Kinds, n_pairs: float, n_persons: float, shareable: Shareable, groups: Sequence[int]
-) -> Counted:
-    """The patterns that could be of another kind than strangers: at most `MAX_ROWS`, those of the greatest chance."""
+def _likely(counted: Counted, n_pairs: float, n_persons: float, shareable: Shareable) -> Counted:
+    """The patterns that could be of another kind than strangers: at most `MAX_ROWS`, those of the greatest chance.
+
+    The kind that suits a pattern best shares the fields that speak for being shared, each by itself.
+    """
     if len(counted.count) <= MAX_ROWS:
         return counted
-    log_strangers = counted.densities.log_density(STRANGERS) + np.log(n_pairs)
-    highest = np.full(len(counted.count), -np.inf)
-    for shared in shareable.candidates(kinds.shared, groups)[:128]:
-        np.maximum(highest, counted.densities.log_density(shared) - log_strangers, out=highest)
+    of_strangers = counted.densities.log_density(STRANGERS)
+    highest = np.full(len(counted.count), -np.log(n_pairs))
+    for q in members(shareable.fields):
+        highest += np.maximum(counted.densities.log_density(1 << q) - of_strangers, 0.0)
     chance = np.log1p(n_persons * np.exp(np.minimum(highest, 300.0))) * np.minimum(counted.count, 100.0)
     chosen = np.zeros(len(highest), dtype=np.bool_)
     chosen[np.argpartition(-chance, MAX_ROWS)[:MAX_ROWS]] = True
