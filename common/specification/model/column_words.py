@@ -90,9 +90,9 @@ def _date_named(words: list[str]) -> str:
 
 
 _BY_MEANING: dict[str, Describes] = {
-    **dict.fromkeys(("given_name", "middle_name", "full_name"), "name"),
+    **dict.fromkeys(("given_name", "middle_name", "full_name", "email"), "name"),
     **dict.fromkeys(("surname", "maiden_name"), "family"),
-    **dict.fromkeys(("city", "street", "house_number", "address", "postcode", "phone", "email", "region"), "household"),
+    **dict.fromkeys(("city", "street", "house_number", "address", "postcode", "phone", "region"), "household"),
     "birth_date": "birth",
     "birth_year": "birth",
     "sex": "trait",
