@@ -101,8 +101,8 @@ def drawn_errors(linkage: Linkage, rng: np.random.Generator, n: int = DRAWS) -> 
 
     before = own_odds(joint.relations.one_person)
     false, missed = np.empty(n), np.empty(n)
-    for k in range(n):
-        odds = centre + (own_odds(joint.drawn_parts(rng)) - before)[pattern]
+    for k, part in enumerate(rng.choice(joint.relations.drawn, n)):
+        odds = centre + (own_odds(part) - before)[pattern]
         probability = 1.0 / (1.0 + np.exp(-np.clip(odds, -60, 60)))
         false[k] = (number * (1.0 - probability))[of_link].sum()
         missed[k] = (number * probability)[~of_link].sum() + below

@@ -245,19 +245,13 @@ class JointModel:
             levels[q] = np.bincount(gamma[rows, q], weight, minlength=levels.shape[1])
         return levels
 
-    def drawn_parts(self, rng: np.random.Generator) -> F64:
-        """What part of each kind is one person, drawn from beta distributions of its mean and its doubt."""
-        mean, doubt = np.clip(self.relations.one_person, 1e-9, 1 - 1e-9), self.relations.doubt
-        worth = np.maximum(mean * (1 - mean) / np.maximum(doubt, 1e-9) ** 2 - 1, 1e-3)
-        return np.where(doubt > 1e-6, rng.beta(mean * worth, (1 - mean) * worth), self.relations.one_person)
-
     def drawn(self, levels: F64, draw: Callable[[F64], F64], fixed: Flags, rng: np.random.Generator) -> JointModel:
         """The same with m of shared fields, and the parts that are one person, drawn from what is known of them.
 
         `levels`: Dirichlet parameters of m; `draw`: draws from these; `fixed` (bool, shape (n_fields,)): fields whose m
         stays.
         """
-        part = self.drawn_parts(rng)
+        part = rng.choice(self.relations.drawn)
         m = np.where(fixed[:, None], self.agreement, draw(levels))
         return replace(self, agreement=m, relations=replace(self.relations, one_person=part))
 

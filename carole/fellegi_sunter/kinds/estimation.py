@@ -8,11 +8,13 @@ the kinds that share it only, and within what other fields show (`held`); and th
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
+from gemel.carole.fellegi_sunter.kinds.changes import Changes, unfound
 from gemel.carole.fellegi_sunter.kinds.diagnosis import (
     Evidence,
     JointModel,
@@ -34,7 +36,7 @@ from gemel.carole.fellegi_sunter.kinds.pair_kinds import (
     posteriors,
     search,
 )
-from gemel.carole.fellegi_sunter.kinds.relations import Exclusion, Relations, log_changed, relations
+from gemel.carole.fellegi_sunter.kinds.relations import Exclusion, Relations, relations
 from gemel.carole.fellegi_sunter.link_posterior import LinkPosterior
 from gemel.carole.fellegi_sunter.model import Model, PatternCounts, corrected, probability, shares, within_levels
 from gemel.carole.fellegi_sunter.model import level_counts as counted_levels
@@ -118,7 +120,8 @@ class _Steps:
         self.vectors = Vectors(self.gamma)
         self._densities: Densities | None = None
         self.plain = dependence == "none"
-        self._one_each = pairs is None or pairs[0].assignment in ("one_to_one", "greedy", "clusters")
+        once = ("one_to_one", "greedy", "clusters")
+        self._one_each = settings.one_to_one if pairs is None else pairs[0].assignment in once
         self._model, self._settings, self._p, self._p_prior = model, settings, p, p_prior
         self._fields, self._pairs, self._evidence = model.fields, pairs, evidence
         self._largest_clique = LARGEST_CLIQUE[dependence]
@@ -141,6 +144,7 @@ class _Steps:
             mask_of(q for q, field in enumerate(model.fields) if field.describes == describes and not field.of)
             for describes in ("household", "family", "name", "birth")
         ]
+        self._changes = Changes.of(model.fields)
         everything = Shareable(mask_of(range(len(model.fields))))
         self._shareable = everything if self.plain else Shareable.of(model.fields, self.believed, self._u)
 
@@ -204,22 +208,44 @@ class _Steps:
 
     # Relations.
 
-    def relations(self, kinds: Kinds, law: Distribution, exclusion: Exclusion) -> Relations:
+    def relations(self, kinds: Kinds, law: Distribution, agreement: F64, exclusion: Exclusion) -> Relations:
         n = len(kinds)
         if self.plain:
-            return Relations(np.array([0.0, 1.0]), np.zeros(2), np.array([1.0, 0.0]), float(kinds.pairs[1]))
-        tops = np.array([0 if field.exception else field.n_levels - 1 for field in self._fields], dtype=np.int8)
-        gamma = np.full((n * (len(tops) + 1), len(tops)), -1, dtype=np.int8)
-        for k, shared in enumerate(kinds.shared):
-            columns = [q for q in members(shared) if not self._fields[q].of]
-            gamma[k * (len(tops) + 1), columns] = tops[columns]
-            for q in columns:
-                gamma[k * (len(tops) + 1) + 1 + q, q] = tops[q]
-        log_top = law.log_probability(gamma).reshape(n, len(tops) + 1)
+            one = np.array([0.0, 1.0])
+            return Relations(one, np.zeros(2), np.array([1.0, 0.0]), float(kinds.pairs[1]), one[None])
+        absent = self._unfound(kinds, law, agreement)
+        log_top = self._log_top((*kinds.shared, *absent), law)
+        n_records = self._model.n_a, self._model.n_b
+        # Of a kind that strangers' coincidences would hide, nothing follows from its not being found.
+        seen = {each: found for (each, found), top in zip(absent.items(), log_top[n:], strict=True)
+                if math.log(self.n_pairs) + top[0] < 0}  # fmt: skip
+        full = self._shareable.everything
         return relations(
-            kinds, self._fields, log_top, (self._model.n_a, self._model.n_b), exclusion, one_each=self._one_each,
+            kinds, self._fields, log_top[:n], n_records, exclusion, one_each=self._one_each,
             expected_matches=self._settings.expected_matches,
+            absent=[(full & ~each, math.log(found)) for each, found in seen.items()],
         )  # fmt: skip
+
+    def _unfound(self, kinds: Kinds, law: Distribution, agreement: F64) -> dict[int, float]:
+        """Kinds that were not found and might have been, with the share of them that blocking finds."""
+        full, found = self._shareable.everything, self._found(law, agreement)
+        every = [full & ~missing for missing in unfound(self._changes, [full & ~shared for shared in kinds.shared])]
+        return {
+            shared: found(shared)
+            for shared in every
+            if self._shareable.closed(shared) == shared and found(shared) >= FINDABLE
+        }
+
+    def _log_top(self, shared: Sequence[int], law: Distribution) -> F64:
+        """Log probability that strangers agree at the top in all fields of each kind; and in each of its fields."""
+        tops = np.array([0 if field.exception else field.n_levels - 1 for field in self._fields], dtype=np.int8)
+        gamma = np.full((len(shared), len(tops) + 1, len(tops)), -1, dtype=np.int8)
+        for k, each in enumerate(shared):
+            columns = [q for q in members(each) if not self._fields[q].of]
+            gamma[k, 0, columns] = tops[columns]
+            for q in columns:
+                gamma[k, 1 + q, q] = tops[q]
+        return law.log_probability(gamma.reshape(-1, len(tops))).reshape(len(shared), len(tops) + 1)
 
     def exclusion(self, state: _State) -> Exclusion:
         """How many kept pairs of each kind share a record with another pair that shares as much."""
@@ -308,7 +334,10 @@ class _Steps:
             for one in _unions(self._groups)
             if found(self._shareable.closed(full & ~one)) < FINDABLE
         ]
-        lost = sum(np.exp(log_changed(full & ~shared, self._fields)) for shared in set(unseen) - {STRANGERS})
+        lost = sum(
+            math.exp(self._changes.log_changed(full & ~shared, state.relations.rates))
+            for shared in set(unseen) - {STRANGERS}
+        )
         return float(min(max(seen / (total / max(1.0 - lost, 0.5)), 0.05), 1.0))
 
     def joint(self, state: _State, recall: float, rounds: int, *, converged: bool) -> JointModel:
@@ -374,7 +403,7 @@ def first_joint(
     step = _Steps(model, patterns, dependence, settings, rules, level_counts, usable=usable)
     law = step.independent_law()
     kinds = step.kinds(law, step.believed)
-    known = step.relations(kinds, law, Exclusion.unknown(len(kinds)))
+    known = step.relations(kinds, law, step.believed, Exclusion.unknown(len(kinds)))
     least = POSSIBLE * (1.0 - known.by_chance)
     known = replace(known, one_person=np.maximum(known.one_person, least))
     state = _State(law, step.believed, kinds, known, np.zeros(len(step.gamma)))
@@ -420,7 +449,7 @@ def fit_joint(
     law = step.independent_law()
     agreement = model.m if step.plain and pairs is None else step.believed
     kinds = step.kinds(law, agreement)
-    known = step.relations(kinds, law, Exclusion.unknown(len(kinds)))
+    known = step.relations(kinds, law, agreement, Exclusion.unknown(len(kinds)))
     state = _State(law, agreement, kinds, known, np.zeros(len(step.gamma)))
     searches, converged, rounds, before = MAX_SEARCHES if step.plain else 1, False, 0, -1.0
     most = MAX_ROUNDS_OF_PLAIN if step.plain else MAX_ROUNDS
@@ -446,7 +475,7 @@ def fit_joint(
             kinds = fitted(state.kinds, step.counted(law, agreement), 60)[0]
         if step.plain:
             kinds = replace(kinds, pairs=np.array([step.n_pairs, max(total / recall, FEWEST_MATCHES)]))
-        known = step.relations(kinds, law, exclusion.carried(seen, kinds))
+        known = step.relations(kinds, law, agreement, exclusion.carried(seen, kinds))
         state = replace(state, law=law, agreement=agreement, kinds=kinds, relations=known)
         recall = step.recall(state)
     current = step.reported(state, converged=converged)

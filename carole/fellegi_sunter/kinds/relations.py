@@ -2,10 +2,10 @@ r"""What part of each kind of pairs is one person.
 
 Comparison vectors tell how many pairs share a set of fields, but not why. Two things tell who they are.
 
-*Belief.* A person changes some fields and keeps others, and relatives share some and not others (`CHANGED`, `KIN`).
+*Belief.* A person changes some fields and keeps others (`changes`), and relatives share some and not others (`KIN`).
 With M people in both files, M times the probability that just the fields outside S changed are pairs of one person;
 pairs of two people are as many as families give, or as strangers' values coincide. Both numbers are known within a
-factor only, and M is not known: the numbers of pairs of all kinds together say which M they speak for.
+factor only, and neither M nor the rates of change are: the numbers of pairs of all kinds together say which these are.
 
 *Exclusion.* Where a record has one match at most, pairs of one person never share a record with another pair that is as
 much alike; pairs of two people do as often as any.
@@ -20,23 +20,17 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import expit, logit, logsumexp
 
+from gemel.carole.fellegi_sunter.kinds.changes import STEP, Changes, Sizes, learnt, log_belief
 from gemel.carole.fellegi_sunter.kinds.pair_kinds import STRANGERS, Kinds
 from gemel.carole.fellegi_sunter.settings import FieldLevels
 from gemel.common.arrays import F64
 from gemel.risk.models.graphs import members
 
-CHANGED = {"name": 0.03, "birth": 0.02, "trait": 0.02, "family": 0.07, "household": 0.2}
-"""Probability that a person's true value is another in the second file: of each field of a name, of birth and of a
-trait; of any field of family, which change together, and so do those of a household."""
-
-UNSAID = 0.5
-"""Probability that fields with one value in all records of a file say nothing of a person, as if all had changed."""
-
-TOGETHER = 0.5
-"""Share of the changes of a group that change all of its fields; the others change any of them."""
-
 KIN = {"name": 0.01, "birth": 0.01}
 """Probability that two of a family share such a field, further than by chance: namesakes, twins."""
+
+DISTINCT = 1e-3
+"""Strangers' agreement below which a field of a name or of birth is a person's own, as a whole date of birth is."""
 
 FURTHER = 0.3
 """Probability that a further field of a name or of birth is shared by those who share one."""
@@ -44,18 +38,25 @@ FURTHER = 0.3
 WHOLE = 0.1
 """Probability that two of a family share all fields, at most: where none describes a name or birth."""
 
-FAMILY = 1.0
-"""Pairs of a record with one of another person of the same family or household, to a record of the smaller file."""
+FAMILY, SPREAD_OF_FAMILY = 0.5, 1.5
+"""Pairs of a record with one of another person of the same family or household, to a record of the smaller file; and
+the standard deviation of the natural logarithm of that. What all kinds together say decides."""
+
+APART = 0.1
+"""Share of a family who share nothing of a family or household."""
 
 UNKNOWN = 0.08
 """How far strangers' agreement on several fields may lie between what the law has and that of the rarest of them."""
 
-SPREAD_OF_CHANGE, SPREAD_OF_NONE, SPREAD_OF_KIN, SPREAD_OF_CHANCE = 1.0, 0.3, 1.5, 0.3
+SPREAD_OF_CHANGE, SPREAD_OF_NONE, SPREAD_OF_KIN, SPREAD_OF_CHANCE = 0.7, 0.3, 1.2, 0.3
 """Standard deviations of the natural logarithms of the expected numbers of pairs: of one person with some change and
-with none, of kin, and of two whose values coincide, beside `UNKNOWN`."""
+with none, given how often what changes, of kin, given how many have family, and of two whose values coincide, beside `UNKNOWN`."""
 
-FAR_OFF, WIDER = 0.02, 3.0
-"""Share of cases in which such a belief is far off, and how much wider it is then."""
+SPREAD_TOGETHER = 1.6
+"""The same of kinds that lack several units, upwards."""
+
+DRAWS = 400
+"""Draws of the parts of all kinds."""
 
 ACCIDENTS, SPREAD_OF_ACCIDENTS = 0.04, 1.2
 """Share of the pairs of one person that share a record with another pair as much alike, by copies of a record that
@@ -67,7 +68,8 @@ SPREAD_OF_EXCLUSION = 1.0
 WORTH_OF_EXCLUSION = 100.0
 """Maximum number of pairs that exclusion counts as: those of one household do not fall separately."""
 
-_LOGIT = np.linspace(-12.0, 12.0, 97)
+_LOGIT = np.linspace(-27.0, 12.0, 105)
+_FAMILIES = np.linspace(-4.0, 2.5, 14)
 _NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(7)
 
 
@@ -106,53 +108,33 @@ class Relations:
     """What part of each kind is one person, all float64, shape (n_kinds,).
 
     `one_person`: expected part; `doubt`: its standard deviation; `by_chance`: whether the pairs are strangers whose
-    values coincide, so that the law should describe them; `matches`: people in both files that the belief speaks for.
+    values coincide, so that the law should describe them; `matches`: people in both files that the belief speaks for;
+    `drawn` (shape (n_draws, n_kinds)): the parts of all kinds, drawn together, for what one tells of another; `rates`:
+    of change, by unit of `Changes`.
     """
 
     one_person: F64
     doubt: F64
     by_chance: F64
     matches: float
+    drawn: F64
+    rates: tuple[float, ...] = ()
 
 
-def log_changed(missing: int, fields: Sequence[FieldLevels]) -> float:
-    """Log probability that of a person just these fields changed, as bits."""
-    total = 0.0
-    groups: dict[str, list[int]] = {"family": [], "household": [], "constant": []}
-    for q, field in enumerate(fields):
-        if field.of or field.n_levels < 2:
-            continue
-        changed = missing >> q & 1
-        if field.constant:
-            groups["constant"].append(changed)
-        elif field.describes in groups:
-            groups[field.describes].append(changed)
-        else:
-            chance = CHANGED[field.describes]
-            total += math.log(chance if changed else 1 - chance)
-    for name, of_group in groups.items():
-        n, chance = len(of_group), CHANGED.get(name, UNSAID)
-        if not n:
-            continue
-        if not any(of_group):
-            total += math.log1p(-chance)
-            continue
-        of_any = (1 - TOGETHER) / (2**n - 1)
-        total += math.log(chance * (of_any + (TOGETHER if all(of_group) else 0.0)))
-    return total
+def log_kin(shared: int, fields: Sequence[FieldLevels], log_u: F64) -> float:
+    """Log of the probability that two of a family share just these fields.
 
-
-def log_kin(shared: int, fields: Sequence[FieldLevels]) -> float:
-    """Log of the probability that two of a family share just these fields; -inf where they share none of a family's."""
-    if not any(shared >> q & 1 and each.describes in ("family", "household") for q, each in enumerate(fields)):
-        return -math.inf
-    total = 0.0
+    `log_u` (float64, shape (n_fields,)): log probability that strangers agree in each at the top level.
+    """
+    together = any(shared >> q & 1 and each.describes in ("family", "household") for q, each in enumerate(fields))
+    total = 0.0 if together else math.log(APART)
     for describes in ("name", "birth"):
-        n = sum(1 for q, each in enumerate(fields) if shared >> q & 1 and each.describes == describes and not each.of)
-        every = sum(1 for each in fields if each.describes == describes and not each.of)
-        if n:
-            # A part of a date of birth is shared far more often than the whole, and a second name as well as the first.
-            total += math.log(KIN[describes]) * (1.0 if n == every else 0.5) + math.log(FURTHER) * (n - 1)
+        every = [q for q, each in enumerate(fields) if each.describes == describes and not each.of]
+        found = [q for q in every if shared >> q & 1]
+        if found:
+            # A part of a date of birth, or its place, is shared far more often than the whole.
+            whole = len(found) == len(every) or min(log_u[q] for q in found) < math.log(DISTINCT)
+            total += math.log(KIN[describes]) * (1.0 if whole else 0.5) + math.log(FURTHER) * (len(found) - 1)
     return total
 
 
@@ -165,68 +147,83 @@ def relations(
     *,
     one_each: bool,
     expected_matches: float | None = None,
+    absent: Sequence[tuple[int, float]] = (),
 ) -> Relations:
     """What part of each kind is one person.
 
     `log_top` (float64, shape (n_kinds, n_fields + 1)): log probability that strangers agree at the top level in all
-    fields of the kind; and in each of its fields, 0 of others; `one_each`: whether a record has one match at most.
+    fields of the kind; and in each of its fields, 0 of others; `one_each`: whether a record has one match at most;
+    `absent`: fields that might have changed together and of which no kind is, each with the logarithm of the share of
+    such pairs that could be found.
     """
     smaller, n_pairs = min(n_records), float(n_records[0]) * n_records[1]
     full = max(kinds.shared, key=lambda shared: shared.bit_count())
-    most = smaller if one_each else 4.0 * max(n_records)
-    numbers = np.geomspace(0.1, max(most, 2.0), 61)
-    theta = expit(_LOGIT)
-    log_theta, log_rest = -np.logaddexp(0.0, -_LOGIT), -np.logaddexp(0.0, _LOGIT)
+    most = max(smaller if one_each else 4.0 * max(n_records), 2.0)
+    log_numbers = np.linspace(math.log(0.1), math.log(most), 61)
     # Half of the belief is even in the share of people in common, half in its logarithm.
-    log_posterior = np.log(0.5 / math.log(numbers[-1] / numbers[0]) + 0.5 * numbers / numbers[-1])
+    log_prior = np.log(0.5 / (log_numbers[-1] - log_numbers[0]) + 0.5 * np.exp(log_numbers) / most)
     if expected_matches is not None:
-        log_posterior -= 0.5 * (np.log(numbers / expected_matches) / 0.7) ** 2
-    of_kind: list[F64 | None] = []
-    for k, (shared, n) in enumerate(zip(kinds.shared, kinds.pairs, strict=True)):
-        if shared == STRANGERS:
-            of_kind.append(None)
-            continue
-        log_n = math.log(max(n, 0.3))
-        change = log_changed(full & ~shared, fields)
-        rarest = float(log_top[k, 1:].min())
-        by_law = math.log(n_pairs) + float(log_top[k, 0])
-        between = math.log(n_pairs) + rarest - by_law
-        kin = log_kin(shared, fields) if shared != full else min(log_kin(shared, fields), math.log(WHOLE))
-        chance, kin = by_law + UNKNOWN * between, kin + math.log(FAMILY * smaller)
-        log_others = float(np.logaddexp(chance, kin))
-        of_chance = math.exp(chance - log_others)
-        spread = (1 - of_chance) * SPREAD_OF_KIN + of_chance * (SPREAD_OF_CHANCE + UNKNOWN * between)
-        # Number of pairs of one person, and of two, on the grid of theta; the grid is of the logit.
-        log_a = np.log(numbers)[:, None] + change
-        certain = shared == full and not any(field.constant for field in fields)
-        spread_of_change = SPREAD_OF_NONE if certain else SPREAD_OF_CHANGE
-        deviation_a = (log_n + log_theta - log_a) / spread_of_change
-        deviation_b = (log_n + log_rest - log_others) / spread
-        log_density = _log_belief(deviation_a) + _log_belief(deviation_b) - math.log(spread_of_change * spread)
-        if one_each:
-            log_density = np.where(theta * n <= smaller, log_density, log_density - 50.0)
-        log_density = log_density + _log_excluded(theta, exclusion, k)
-        of_kind.append(log_density)
-        log_posterior += logsumexp(log_density, axis=1)
-    weight = np.exp(log_posterior - logsumexp(log_posterior))
-    one_person, doubt = np.zeros(len(kinds)), np.zeros(len(kinds))
-    for k, each in enumerate(of_kind):
-        if each is None:
-            continue
-        given = np.exp(each - logsumexp(each, axis=1, keepdims=True))
-        density = weight @ given
-        one_person[k] = density @ theta
-        doubt[k] = math.sqrt(max(density @ theta**2 - one_person[k] ** 2, 0.0))
+        log_prior -= 0.5 * ((log_numbers - math.log(expected_matches)) / 0.7) ** 2
+    grid = np.arange(-25.0, log_numbers[-1] + STEP, STEP)
+    family = math.log(FAMILY * smaller) + SPREAD_OF_FAMILY * _FAMILIES
+    changes = Changes.of(fields)
+    of_kind = [
+        _sizes(k, shared, n, fields, log_top, smaller, n_pairs, grid, family, exclusion, full, one_each=one_each,
+               several=changes.changed(full & ~shared).sum() > 1)
+        for k, (shared, n) in enumerate(zip(kinds.shared, kinds.pairs, strict=True))
+        if shared != STRANGERS
+    ]
+    of_sizes = (np.stack(each) for each in zip(*of_kind, strict=True))
+    sizes = Sizes(-25.0, family, log_belief(_FAMILIES), *of_sizes, expit(_LOGIT))
+    missing = [full & ~shared for shared in kinds.shared if shared != STRANGERS]
+    found = learnt(log_numbers, log_prior, changes, missing, sizes, absent)
+    one_person, doubt = (np.concatenate([[0.0], each]) for each in found.parts(sizes))
+    drawn = found.drawn(sizes, DRAWS, np.random.default_rng(DRAWS))
     by_chance = (one_person < 0.01) & (kinds.pairs > 3.0 * smaller)
     by_chance |= (one_person < 0.01) & np.array([_few(shared, fields) for shared in kinds.shared])
     by_chance[0] = True
-    return Relations(one_person, doubt, by_chance.astype(np.float64), float(weight @ numbers))
+    matches = float(found.weight @ np.exp(log_numbers))
+    return Relations(
+        one_person, doubt, by_chance.astype(np.float64), matches, np.hstack([np.zeros((DRAWS, 1)), drawn]),
+        tuple(found.mean_rates.tolist()),
+    )  # fmt: skip
 
 
-def _log_belief(deviation: F64) -> F64:
-    """Log density of a belief that is normal, and of one in `FAR_OFF` worlds far wider, but for a constant."""
-    near, far = -0.5 * deviation**2, -0.5 * (deviation / WIDER) ** 2
-    return np.asarray(np.logaddexp(near + math.log1p(-FAR_OFF), far + math.log(FAR_OFF / WIDER)))
+def _sizes(
+    k: int, shared: int, n: float, fields: Sequence[FieldLevels], log_top: F64, smaller: int, n_pairs: float, grid: F64,
+    family: F64, exclusion: Exclusion, full: int, *, one_each: bool, several: bool,
+) -> tuple[F64, F64]:  # fmt: skip
+    """Log likelihood of a kind's size, by pairs of a family and expected pairs of one person; density of their part."""
+    theta = expit(_LOGIT)
+    log_theta, log_rest = -np.logaddexp(0.0, -_LOGIT), -np.logaddexp(0.0, _LOGIT)
+    log_n = math.log(max(n, 0.3))
+    rarest = float(log_top[k, 1:].min())
+    by_law = math.log(n_pairs) + float(log_top[k, 0])
+    between = math.log(n_pairs) + rarest - by_law
+    kin = log_kin(shared, fields, log_top[k, 1:])
+    kin = (kin if shared != full else min(kin, math.log(WHOLE))) + family[:, None, None]
+    chance = by_law + UNKNOWN * between
+    log_others = np.logaddexp(chance, kin)
+    of_chance = np.exp(chance - log_others)
+    spread = (1 - of_chance) * SPREAD_OF_KIN + of_chance * (SPREAD_OF_CHANCE + UNKNOWN * between)
+    certain = shared == full and not any(field.constant for field in fields)
+    spread_of_change = SPREAD_OF_NONE if certain else SPREAD_OF_CHANGE
+    # Of what coincides by chance the strangers have most; of a family's pairs there may also be too few.
+    deviation = np.maximum(log_n + log_rest - log_others, 0.0) / spread
+    deviation += np.minimum(log_n + log_rest - kin, 0.0) / SPREAD_OF_KIN
+    # That two people share everything a person is known by happens in no population by far more than is believed.
+    of_others = -0.5 * deviation**2 if shared == full else log_belief(deviation)
+    of_others = of_others - np.log(spread)
+    if one_each:
+        of_others = np.where(theta * n <= smaller, of_others, of_others - 50.0)
+    of_others = of_others + _log_excluded(theta, exclusion, k)
+    more = log_n + log_theta - grid[:, None]
+    # Names are exchanged, dates misread and records mixed up: units change together more often than each by itself.
+    together = several & (more > 0)
+    of_one = np.where(together, -0.5 * (more / SPREAD_TOGETHER) ** 2, log_belief(more / spread_of_change))
+    log_density = of_one + of_others
+    total = logsumexp(log_density, axis=2)
+    return total, np.exp(log_density - total[:, :, None])
 
 
 def _few(shared: int, fields: Sequence[FieldLevels]) -> bool:

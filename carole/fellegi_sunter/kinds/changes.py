@@ -1,0 +1,276 @@
+r"""What a person changes between two files, and how often: believed of each field, and learnt from all kinds together.
+
+Fields that change together are one unit: those of a family, those of a household; every other field is one by itself.
+Of M people in both files, in :math:`M \prod_u c_u \prod_v (1 - c_v)` pairs just the units u changed. The rates c are
+known within a factor only: names that one file romanises change in most people. Then they do so among those who moved,
+too, and among those who did not; the relatives of a person share an address, but not in that proportion. So all kinds
+together say what the rates are: a mean field for each M, the rates being independent given it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from scipy.special import log_ndtr, logsumexp, softmax
+
+from gemel.carole.fellegi_sunter.settings import FieldLevels
+from gemel.common.arrays import F64, Flags
+
+CHANGED = {"name": 0.03, "birth": 0.02, "trait": 0.02, "family": 0.07, "household": 0.2}
+"""Probability that a person's true value is another in the second file: of each field of a name, of birth and of a
+trait; of any field of family, which change together, and so do those of a household."""
+
+UNSAID = 0.5
+"""Probability that fields with one value in all records of a file say nothing of a person, as if all had changed."""
+
+TOGETHER = 0.5
+"""Share of the changes of a group that change all of its fields; the others change any of them."""
+
+SPREAD_OF_RATE = 1.0
+"""Standard deviation of the natural logarithm of how often a unit changes, about what is believed."""
+
+FAR_OFF, WIDER = 0.02, 3.0
+"""Share of cases in which a belief is far off, and how much wider it is then."""
+
+MOST = 0.9
+"""Largest rate of change."""
+
+FEW, SPREAD_OF_FEW = 5.0, 1.2
+"""Pairs that a kind that was not found may have, about, and the standard deviation of the logarithm of that."""
+
+STEP = 0.25
+"""Between the logarithms of expected numbers for which is known how likely a kind's size is."""
+
+SWEEPS = 4
+
+_RATES = np.linspace(-2.5, 5.0, 16)
+_NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(5)
+
+
+def log_belief(deviation: F64) -> F64:
+    """Log density of a belief that is normal, and of one in `FAR_OFF` worlds far wider, but for a constant."""
+    near, far = -0.5 * deviation**2, -0.5 * (deviation / WIDER) ** 2
+    return np.asarray(np.logaddexp(near + math.log1p(-FAR_OFF), far + math.log(FAR_OFF / WIDER)))
+
+
+@dataclass(frozen=True)
+class Changes:
+    """Units of fields that change together: `units`, as bits; `believed`: rate of change of each."""
+
+    units: tuple[int, ...]
+    believed: tuple[float, ...]
+    constant: int
+
+    @classmethod
+    def of(cls, fields: Sequence[FieldLevels]) -> Changes:
+        units: dict[str, int] = {}
+        constant = 0
+        for q, field in enumerate(fields):
+            if field.of or field.n_levels < 2:
+                continue
+            if field.constant:
+                constant |= 1 << q
+            else:
+                group = field.describes in ("family", "household")
+                units.setdefault(field.describes if group else f"{field.describes} {q}", 0)
+                units[field.describes if group else f"{field.describes} {q}"] |= 1 << q
+        return cls(tuple(units.values()), tuple(CHANGED[name.split()[0]] for name in units), constant)
+
+    def changed(self, missing: int) -> Flags:
+        """Which units changed, where just these fields did."""
+        return np.array([bool(unit & missing) for unit in self.units], dtype=np.bool_)
+
+    def log_which(self, missing: int) -> float:
+        """Log probability that just these fields changed, given which units did."""
+        total = 0.0
+        if self.constant:
+            total += _log_of_group(self.constant, missing, UNSAID)
+        for unit in self.units:
+            if unit & missing:
+                total += _log_of_group(unit, missing, 1.0)
+        return total
+
+    def log_changed(self, missing: int, rates: Sequence[float]) -> float:
+        """Log probability that just these fields of a person changed."""
+        of_units = (math.log(c) if unit & missing else math.log1p(-c) for unit, c in zip(self.units, rates, strict=True))
+        return sum(of_units) + self.log_which(missing)
+
+
+def _log_of_group(group: int, missing: int, rate: float) -> float:
+    n, changed = group.bit_count(), group & missing
+    if not changed:
+        return math.log1p(-rate)
+    if n == 1:
+        return math.log(rate)
+    return math.log(rate * ((1 - TOGETHER) / (2**n - 1) + (TOGETHER if changed == group else 0.0)))
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """How likely the sizes of kinds are, by what is expected of them.
+
+    `first`: the least logarithm of the expected number of pairs of one person; `family`, `log_family` (float64, shape
+    (n_families,)): logarithm of a number of pairs of one family, and its belief; `log_likelihood` (float64, shape
+    (n_kinds, n_families, n_steps)): of the size of a kind, at steps of `STEP` from `first`; `density` (the same, and
+    n_parts): of the part that is one person, over `part`.
+    """
+
+    first: float
+    family: F64
+    log_family: F64
+    log_likelihood: F64
+    density: F64
+    part: F64
+
+    def place(self, log_expected: F64) -> tuple[np.ndarray, F64]:
+        """The step below each number, and how far it is from there to the next."""
+        at = np.clip((log_expected - self.first) / STEP, 0.0, self.log_likelihood.shape[2] - 1.001)
+        below = at.astype(np.int64)
+        return below, at - below
+
+    def of(self, table: F64, log_expected: F64) -> F64:
+        """Values at expected numbers of a table of shape (n_numbers, n_kinds, n_steps); numbers first, kinds last."""
+        below, part = self.place(log_expected)
+        kind = np.arange(table.shape[1])
+        number = np.arange(len(table)).reshape(-1, *[1] * (below.ndim - 1))
+        return np.asarray(table[number, kind, below] * (1 - part) + table[number, kind, below + 1] * part)
+
+    @cached_property
+    def moments(self) -> tuple[F64, F64]:
+        """Mean and mean square of the part that is one person, of the shape of `log_likelihood`."""
+        return self.density @ self.part, self.density @ self.part**2
+
+
+@dataclass(frozen=True)
+class Learnt:
+    """What all kinds together say of how many people are in both files, what they change, and how many have family.
+
+    `log_numbers`, `weight` (float64, shape (n_numbers,)); `rates` (float64, shape (n_units, n_rates)); `chance`
+    (float64, shape (n_numbers, n_units, n_rates)): of each rate given the number; `of_family` (float64, shape
+    (n_numbers, n_families)): of each number of pairs of a family; `changed` (bool, shape (n_kinds, n_units));
+    `log_which` (float64, shape (n_kinds,)).
+    """
+
+    log_numbers: F64
+    weight: F64
+    rates: F64
+    chance: F64
+    of_family: F64
+    changed: Flags
+    log_which: F64
+
+    @property
+    def mean_rates(self) -> F64:
+        """Expected rates of change."""
+        return np.einsum("j,juv,uv->u", self.weight, self.chance, self.rates)
+
+    def parts(self, sizes: Sizes) -> tuple[F64, F64]:
+        """Of each kind the expected part that is one person, and its standard deviation."""
+        mean, variance = _expected(self.log_numbers, self.log_which, self.changed, self.chance, np.log(self.rates))
+        first, second = (np.zeros(len(self.log_which)) for _ in range(2))
+        for moment, table in zip((first, second), sizes.moments, strict=True):
+            averaged = np.einsum("jf,kfx->jkx", self.of_family, table)
+            for node, of_node in zip(_NODES, _WEIGHTS / _WEIGHTS.sum(), strict=True):
+                moment += of_node * (self.weight @ sizes.of(averaged, mean + node * np.sqrt(variance)))
+        return first, np.sqrt(np.maximum(second - first**2, 0.0))
+
+    def drawn(self, sizes: Sizes, n: int, rng: np.random.Generator) -> F64:
+        """Parts of all kinds, drawn together: shape (n, n_kinds)."""
+        number = rng.choice(len(self.weight), size=n, p=self.weight)
+        rate, family = _drawn(self.chance[number], rng), _drawn(self.of_family[number], rng)
+        drawn = np.take_along_axis(self.rates, rate.T, axis=1).T
+        one, none = np.log(drawn) @ self.changed.T, np.log1p(-drawn) @ ~self.changed.T
+        below, _ = sizes.place(self.log_numbers[number, None] + self.log_which + one + none)
+        of_kinds = sizes.density[np.arange(len(self.log_which)), family[:, None], below]
+        return np.asarray(sizes.part[_drawn(of_kinds, rng)])
+
+
+def _drawn(probability: F64, rng: np.random.Generator) -> np.ndarray:
+    """Places drawn by probabilities along the last axis."""
+    until = probability.cumsum(axis=-1)
+    u = rng.random((*until.shape[:-1], 1)) * until[..., -1:]
+    return np.asarray((u > until).sum(axis=-1).clip(max=until.shape[-1] - 1))
+
+
+def learnt(
+    log_numbers: F64, log_prior: F64, changes: Changes, missing: Sequence[int], sizes: Sizes,
+    absent: Sequence[tuple[int, float]] = (),
+) -> Learnt:  # fmt: skip
+    """What kinds of these sizes say, of which just the fields `missing` changed.
+
+    `log_numbers`, `log_prior` (float64, shape (n_numbers,)): people in both files, and what is believed of them;
+    `absent`: what else might have changed, and was not found: of each the fields and the logarithm of the share of
+    such pairs that could be.
+
+    O(n_numbers * n_units * n_rates * n_kinds) in each of `SWEEPS` sweeps.
+    """
+    believed = np.array(changes.believed)[:, None]
+    rates = np.minimum(believed * np.exp(SPREAD_OF_RATE * _RATES), MOST)
+    belief = log_belief(np.log(rates / believed) / SPREAD_OF_RATE)
+    belief -= logsumexp(belief, axis=1, keepdims=True) if len(belief) else 0.0
+    n_kinds, every = len(missing), (*missing, *(each for each, _ in absent))
+    changed = np.array([changes.changed(each) for each in every]).reshape(len(every), len(rates))
+    which = np.array([changes.log_which(each) for each in every])
+    which[n_kinds:] += [log_found for _, log_found in absent]
+    grid = sizes.first + STEP * np.arange(sizes.log_likelihood.shape[2])
+    unseen = log_ndtr((math.log(FEW) - grid) / SPREAD_OF_FEW)
+    unseen = np.broadcast_to(unseen, (len(absent), *sizes.log_likelihood.shape[1:]))
+    table = np.concatenate([sizes.log_likelihood, unseen])
+    log_rates, log_rest = np.log(rates), np.log1p(-rates)
+    chance = np.repeat(np.exp(belief)[None], len(log_numbers), axis=0)
+    of_family = np.repeat(softmax(sizes.log_family)[None], len(log_numbers), axis=0)
+    for _ in range(SWEEPS):
+        averaged = np.einsum("jf,kfx->jkx", of_family, table)
+        for u in range(len(rates)):
+            mean, _ = _expected(log_numbers, which, changed, chance, log_rates, without=u)
+            of_rate = np.where(changed[:, u, None], log_rates[u], log_rest[u]).T
+            of_kinds = sizes.of(averaged, mean[:, None, :] + of_rate[None])
+            chance[:, u] = softmax(of_kinds.sum(axis=2) + belief[u], axis=1)
+        mean, _ = _expected(log_numbers, which, changed, chance, log_rates)
+        by_family = np.stack([sizes.of(each[None].repeat(len(mean), 0), mean).sum(1) for each in np.moveaxis(table, 1, 0)], axis=1)
+        of_family = softmax(by_family + sizes.log_family, axis=1)
+    log_weight = log_prior + (of_family * by_family).sum(axis=1)
+    log_weight += _entropy(chance, belief).sum(axis=1) + _entropy(of_family, sizes.log_family)
+    return Learnt(log_numbers, softmax(log_weight), rates, chance, of_family, changed[:n_kinds], which[:n_kinds])
+
+
+def _entropy(chance: F64, belief: F64) -> F64:
+    return np.asarray((chance * (belief - np.log(np.maximum(chance, 1e-300)))).sum(axis=-1))
+
+
+def _expected(
+    log_numbers: F64, which: F64, changed: Flags, chance: F64, log_rates: F64, without: int = -1
+) -> tuple[F64, F64]:
+    """Mean and variance of the logarithm of the expected number of each kind: shape (n_numbers, n_kinds).
+
+    `without`: a unit that is left out.
+    """
+    log_rest = np.log1p(-np.exp(log_rates))
+    mean, variance = log_numbers[:, None] + which, np.zeros((len(log_numbers), len(which)))
+    for u, (one, none) in enumerate(zip(log_rates, log_rest, strict=True)):
+        if u == without:
+            continue
+        for values, of_kinds in ((one, changed[:, u]), (none, ~changed[:, u])):
+            centre = chance[:, u] @ values
+            spread = np.maximum(chance[:, u] @ values**2 - centre**2, 0.0)
+            mean = mean + centre[:, None] * of_kinds
+            variance = variance + spread[:, None] * of_kinds
+    return mean, variance
+
+
+def unfound(changes: Changes, missing: Sequence[int]) -> list[int]:
+    """The fields of each unit, and of every two, that might have changed and of which no kind is."""
+    known = set(missing)
+    pairs = [one | other for k, one in enumerate(changes.units) for other in changes.units[:k]]
+    return [each for each in (*changes.units, *pairs) if each not in known and not _part_of(each, known, changes)]
+
+
+def _part_of(each: int, known: set[int], changes: Changes) -> bool:
+    """Whether some kind lacks a part of each of these units, and of no other."""
+    units = [u for u, unit in enumerate(changes.units) if unit & each]
+    return any(bool(other) and [u for u, unit in enumerate(changes.units) if unit & other] == units for other in known)
+
