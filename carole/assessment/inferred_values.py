@@ -3,7 +3,7 @@
 The share of false links as a measure with a limit, from the estimates that a run makes of its own quality.
 
 No release discloses more by false links, but whoever uses it takes two people for one. The estimate that supposes least
-is judged: the check field's, or else the decoys', or else the bootstrap's.
+is judged: the check field's, or else the decoys', the bootstrap's, or what the run claims; by the interval's upper end.
 """
 
 from __future__ import annotations
@@ -27,28 +27,34 @@ _PREFERRED = ("check_field", "decoys", "bootstrap")
 def false_links(spec: Specification, linkage: LinkageDocument | None) -> Mapping[str, Measure]:
     """The measure `false_links`, where the specification requests an estimate of the links' quality.
 
-    Where there are links but no estimate, any share is possible, and the upper end is 1.
+    Where there are more links than people can explain, any share is possible, and the upper end is 1.
     """
     if spec.quality is None or linkage is None:
         return {}
     if linkage.links == 0:
         return {"false_links": Measure(0.0, "no link", 0.0, 0.0)}
     estimated = estimated_precision(linkage)
-    if estimated is not None:
-        precision, method = estimated
-        how = f"{method}, with a 95 % interval"
-        return {"false_links": Measure(1 - precision.value, how, 1 - precision.upper, 1 - precision.lower)}
-    claimed = 0.0 if linkage.expected is None else 1 - linkage.expected.precision
-    return {"false_links": Measure(claimed, "the model's claim; there is no estimate beside it", 0.0, 1.0)}
+    if estimated is None:
+        return {"false_links": Measure(1.0, "there is no estimate", 0.0, 1.0)}
+    precision, method = estimated
+    how = f"{method}, with a 95 % interval"
+    return {"false_links": Measure(1 - precision.value, how, 1 - precision.upper, 1 - precision.lower)}
 
 
 def estimated_precision(linkage: LinkageDocument) -> tuple[ShareInterval, str] | None:
-    """The estimate of the share of true links that supposes least, and its method; None where there is none."""
+    """The estimate of the share of true links that supposes least, and its method; None where nothing is claimed.
+
+    Of few links the run claims an interval only: its lower end is taken for the value.
+    """
     by_method = {estimate.method: estimate.precision for estimate in linkage.quality}
     for method in _PREFERRED:
         if method in by_method:
             return by_method[method], method.replace("_", " ")
-    return None
+    claimed = None if linkage.claims is None else linkage.claims.precision
+    if claimed is None:
+        return None
+    value = claimed.lower if claimed.value is None else claimed.value
+    return ShareInterval(value=value, lower=claimed.lower, upper=claimed.upper), "the model's claim"
 
 
 # An intruder with a posterior of each linked record's sensitive value takes the most probable one, if its probability
@@ -201,7 +207,7 @@ def _number(chances: Floats) -> tuple[float, float, float]:
 
 
 def possible_probabilities(combined: Combined, linkage: LinkageDocument | None) -> list[Floats]:
-    """Link probabilities of the links: the model's, and with its odds at either end of an estimated precision."""
+    """Link probabilities of the links: the model's, and with its odds at either end of the estimated precision."""
     claimed = combined.probability
     estimated = None if linkage is None or not len(claimed) else estimated_precision(linkage)
     if estimated is None:
