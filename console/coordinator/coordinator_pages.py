@@ -15,6 +15,7 @@ from starlette.routing import BaseRoute, Route
 from gemel.common.documents.model_document import StatisticsDocument
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.language import gettext, marked, written
+from gemel.common.language.claimed_words import claimed_sentence
 from gemel.common.specification import Specification, load_specification, specification_digest
 from gemel.common.specification.model.content import PROJECT_PATTERN
 from gemel.console.coordinator.acts import Act, acts_of_coordinator, forms_among, require_act
@@ -219,6 +220,7 @@ class CoordinatorPages(ProjectPages):
             request,
             project=status.project,
             compared=pairs_compared(statistics.linkage),
+            claimed=claimed_sentence(statistics.linkage.claims),
             links=statistics.linkage.links,
         )
 

@@ -22,6 +22,7 @@ from gemel.common.documents.model_document import StatisticsDocument
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.keys.identity_configuration import open_identity
 from gemel.common.keys.sealing_key import SealingKey
+from gemel.common.language.claimed_words import claimed_sentence
 from gemel.common.language.message_words import listed
 from gemel.common.parties import PARTIES, Party, Role, Side
 from gemel.common.pki.certificates import Validity, server_name
@@ -209,7 +210,7 @@ class _Rehearsal:
                 self._narrator.show(f"{service.party}: {done[-1] if done else 'computed'}")
         assessment = None if self._spec.assessment is None else self._judged(coordinator, made, run.run)
         statistics = coordinator.statistics(project, run.run)
-        self._narrator.show(pairs_compared(statistics.linkage))
+        self._narrator.show(f"{pairs_compared(statistics.linkage)} {claimed_sentence(statistics.linkage.claims)}")
         show_warnings(statistics.warnings)
         self._narrator.step("release")
         self._wait_until(coordinator, lambda status: all(side.result_acknowledged for side in status.sides))

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from gemel.carole.engine.decision.coded_links import stated_share
 from gemel.carole.engine.pairs.check_agreement import CheckAgreement
 from gemel.carole.engine.pairs.stream import KeptPairs
 from gemel.carole.engine.run.contribution import pair_numbers
@@ -240,11 +241,11 @@ def quality_warnings(
                 yield result_warning(
                     "claim_outside_interval",
                     of=of,
-                    least=claim.lower,
-                    most=claim.upper,
+                    least=stated_share(claim.lower),
+                    most=stated_share(claim.upper),
                     method=NAMES[estimate.method],
-                    lower=interval.lower,
-                    upper=interval.upper,
+                    lower=stated_share(interval.lower),
+                    upper=stated_share(interval.upper),
                 )
 
 

@@ -169,7 +169,8 @@ def population() -> Built:
 
 
 def run_of(links: int = 100, **intervals: dict[str, float]) -> LinkageDocument:
-    return linkage(links, {"precision": 0.98, "recall": 0.9}, **intervals)
+    claims = {name: {"value": of, "lower": of, "upper": of} for name, of in (("precision", 0.98), ("recall", 0.9))}
+    return linkage(links, claims, **intervals)
 
 
 @pytest.mark.parametrize(
