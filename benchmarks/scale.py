@@ -81,8 +81,8 @@ def show_linkage(
     decision, claims = evaluation["at_decision"], linkage["claims"]
     print(
         f"links    {decision['links']:,}: precision {decision['precision']:.4f}, claimed "
-        f"{_claimed(claims['precision'])}; recall {decision['recall']:.4f}, claimed {_claimed(claims['recall'])}; F1 {decision['f1']:.4f} (best "
-        f"{evaluation['at_best']['f1']:.4f}), AUC {evaluation['auc']:.4f}"
+        f"{_claimed(claims['precision'])}; recall {decision['recall']:.4f}, claimed {_claimed(claims['recall'])}; F1 "
+        f"{decision['f1']:.4f} (best {evaluation['at_best']['f1']:.4f}), AUC {evaluation['auc']:.4f}"
     )
 
 

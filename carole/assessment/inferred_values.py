@@ -3,7 +3,7 @@
 The share of false links as a measure with a limit, from the estimates that a run makes of its own quality.
 
 No release discloses more by false links, but whoever uses it takes two people for one. The estimate that supposes least
-is judged: the check field's, or else the decoys', the bootstrap's, or what the run claims; by the interval's upper end.
+is judged: the check field's, or else the decoys', or else the bootstrap's; by the upper end of its interval.
 """
 
 from __future__ import annotations
@@ -27,34 +27,30 @@ _PREFERRED = ("check_field", "decoys", "bootstrap")
 def false_links(spec: Specification, linkage: LinkageDocument | None) -> Mapping[str, Measure]:
     """The measure `false_links`, where the specification requests an estimate of the links' quality.
 
-    Where there are more links than people can explain, any share is possible, and the upper end is 1.
+    Where there are links but no estimate, any share is possible, and the upper end is 1: what the model claims does
+    not stand in for a check of it.
     """
     if spec.quality is None or linkage is None:
         return {}
     if linkage.links == 0:
         return {"false_links": Measure(0.0, "no link", 0.0, 0.0)}
     estimated = estimated_precision(linkage)
-    if estimated is None:
-        return {"false_links": Measure(1.0, "there is no estimate", 0.0, 1.0)}
-    precision, method = estimated
-    how = f"{method}, with a 95 % interval"
-    return {"false_links": Measure(1 - precision.value, how, 1 - precision.upper, 1 - precision.lower)}
+    if estimated is not None:
+        precision, method = estimated
+        how = f"{method}, with a 95 % interval"
+        return {"false_links": Measure(1 - precision.value, how, 1 - precision.upper, 1 - precision.lower)}
+    claims = linkage.claims
+    claimed = 0.0 if claims is None or claims.precision is None else 1 - claims.precision.lower
+    return {"false_links": Measure(claimed, "the most that is claimed; there is no estimate beside it", 0.0, 1.0)}
 
 
 def estimated_precision(linkage: LinkageDocument) -> tuple[ShareInterval, str] | None:
-    """The estimate of the share of true links that supposes least, and its method; None where nothing is claimed.
-
-    Of few links the run claims an interval only: its lower end is taken for the value.
-    """
+    """The estimate of the share of true links that supposes least, and its method; None where there is none."""
     by_method = {estimate.method: estimate.precision for estimate in linkage.quality}
     for method in _PREFERRED:
         if method in by_method:
             return by_method[method], method.replace("_", " ")
-    claimed = None if linkage.claims is None else linkage.claims.precision
-    if claimed is None:
-        return None
-    value = claimed.lower if claimed.value is None else claimed.value
-    return ShareInterval(value=value, lower=claimed.lower, upper=claimed.upper), "the model's claim"
+    return None
 
 
 # An intruder with a posterior of each linked record's sensitive value takes the most probable one, if its probability
@@ -207,12 +203,15 @@ def _number(chances: Floats) -> tuple[float, float, float]:
 
 
 def possible_probabilities(combined: Combined, linkage: LinkageDocument | None) -> list[Floats]:
-    """Link probabilities of the links: the model's, and with its odds at either end of the estimated precision."""
+    """Link probabilities of the links: the model's, and with its odds at either end of the precision's interval, as
+    estimated or else as claimed."""
     claimed = combined.probability
-    estimated = None if linkage is None or not len(claimed) else estimated_precision(linkage)
-    if estimated is None:
+    if linkage is None or not len(claimed):
         return [claimed]
-    precision, _ = estimated
+    estimated, claims = estimated_precision(linkage), linkage.claims
+    precision = estimated[0] if estimated is not None else None if claims is None else claims.precision
+    if precision is None:
+        return [claimed]
     return [claimed, _with_mean(claimed, precision.lower), _with_mean(claimed, precision.upper)]
 
 

@@ -72,7 +72,7 @@ def test_without_links_no_precision_is_claimed(linkage):
 
 
 def test_a_share_below_one_is_not_stated_as_one():
-    assert [stated_share(share) for share in (0.12345, 0.99994, 0.99996, 1 - 1e-12, 1.0)] == [
+    assert [stated_share(share) for share in (0.12344, 0.99994, 0.99996, 1 - 1e-12, 1.0)] == [
         0.1234, 0.9999, 0.9999, 0.9999, 1.0,
     ]  # fmt: skip
 
