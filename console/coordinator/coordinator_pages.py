@@ -12,10 +12,10 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
+from gemel.common.documents.claimed_words import claimed_sentence
 from gemel.common.documents.model_document import StatisticsDocument
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.language import gettext, marked, written
-from gemel.common.language.claimed_words import claimed_sentence
 from gemel.common.specification import Specification, load_specification, specification_digest
 from gemel.common.specification.model.content import PROJECT_PATTERN
 from gemel.console.coordinator.acts import Act, acts_of_coordinator, forms_among, require_act

@@ -13,12 +13,12 @@ from pydantic import ValidationError
 
 from gemel.carole.configuration import LimitsConfiguration
 from gemel.carole.engine import Resources
+from gemel.common.documents.claimed_words import claimed_quality
 from gemel.common.documents.linkage_document import EvaluationDocument
 from gemel.common.documents.model_document import StatisticsDocument
 from gemel.common.documents.result_warning import ResultWarning
 from gemel.common.errors import parameter
 from gemel.common.language import LanguageCode
-from gemel.common.language.claimed_words import claimed_quality
 from gemel.common.missing_module import missing_module
 from gemel.common.parties import Side
 from gemel.common.processes import processors

@@ -36,8 +36,8 @@ def command(
     """
     from gemel.carole.configuration import LimitsConfiguration
     from gemel.carole.engine import Resources
+    from gemel.common.documents.claimed_words import claimed_sentence
     from gemel.common.durable import whole_folder
-    from gemel.common.language.claimed_words import claimed_sentence
     from gemel.common.parties import Side
     from gemel.common.specification import read_specification
     from gemel.coordinator.client.run_progress import bars

@@ -294,7 +294,7 @@ def results(
 def _fetch_results(
     coordinator: Coordinator, project: str, out: Path, language: LanguageCode, *, as_json: bool = False
 ) -> None:
-    from gemel.common.language.claimed_words import claimed_sentence
+    from gemel.common.documents.claimed_words import claimed_sentence
     from gemel.common.specification import load_specification
     from gemel.coordinator.client.run_progress import pairs_compared
     from gemel.coordinator.client.terminal import console

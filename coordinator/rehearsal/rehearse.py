@@ -17,12 +17,12 @@ from typing import Any
 
 import yaml
 
+from gemel.common.documents.claimed_words import claimed_sentence
 from gemel.common.documents.document import LINKED_FILES
 from gemel.common.documents.model_document import StatisticsDocument
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.keys.identity_configuration import open_identity
 from gemel.common.keys.sealing_key import SealingKey
-from gemel.common.language.claimed_words import claimed_sentence
 from gemel.common.language.message_words import listed
 from gemel.common.parties import PARTIES, Party, Role, Side
 from gemel.common.pki.certificates import Validity, server_name

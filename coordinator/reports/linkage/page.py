@@ -9,9 +9,9 @@ from math import hypot, isfinite, sqrt
 from pathlib import Path
 from typing import Any
 
+from gemel.common.documents.claimed_words import claimed_quality, claimed_sentence
 from gemel.common.documents.model_document import FieldErrors, PairKind
 from gemel.common.language import Language, LanguageCode, clauses, gettext, in_language, listed, moment, share, written
-from gemel.common.language.claimed_words import claimed_quality, claimed_sentence
 from gemel.common.specification.model.defaults import IN_BLOCKS
 from gemel.common.specification.model.schemes import DEFAULT_SCHEME
 from gemel.coordinator.reports.linkage.run_charts import COMMONEST, comparisons
@@ -238,9 +238,9 @@ def _one_person(kind: PairKind) -> str:
     """The part that is one person, with its doubt where that is not nothing."""
     if not kind.shared:
         return gettext("none")
-    part = wording.share(round(kind.one_person, _PARTS))
+    part = share(round(kind.one_person, _PARTS))
     doubt = round(kind.doubt, _PARTS)
-    return f"{part} ±\u00a0{wording.share(doubt)}" if doubt > 0 else part
+    return f"{part} ±\u00a0{share(doubt)}" if doubt > 0 else part
 
 
 def _stages(content: ReportContent) -> list[dict[str, Any]]:

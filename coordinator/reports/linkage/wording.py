@@ -6,9 +6,9 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+from gemel.common.documents.claimed_words import claimed_quality, ends
 from gemel.common.documents.linkage_document import ClaimedRange
 from gemel.common.language import current, decimals, gettext, marked, share
-from gemel.common.language.claimed_words import claimed_quality, ends
 from gemel.common.specification.model import schemes
 
 from .content import MISSING, ReportContent, RunDescription

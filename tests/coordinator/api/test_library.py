@@ -14,8 +14,8 @@ import polars as pl
 import pytest
 
 import gemel
+from gemel.common.documents.claimed_words import claimed_share
 from gemel.common.errors import ErrorCode
-from gemel.common.language.claimed_words import claimed_share
 from gemel.coordinator.demonstration.people import IDENTIFIER, TRUTH, two_files
 from tests.carole.refusals import refusal
 from tests.packaging.test_startup import HEAVY

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from gemel.common.documents.claimed_words import claimed_quality, claimed_sentence
 from gemel.common.documents.linkage_document import ClaimedRange, Claims
 from gemel.common.language import in_language, share
-from gemel.common.language.claimed_words import claimed_quality, claimed_sentence
 
 NUMBER = ClaimedRange(value=2000.0, lower=1900.0, upper=2100.0)
 
