@@ -39,9 +39,11 @@ def false_links(spec: Specification, linkage: LinkageDocument | None) -> Mapping
         precision, method = estimated
         how = f"{method}, with a 95 % interval"
         return {"false_links": Measure(1 - precision.value, how, 1 - precision.upper, 1 - precision.lower)}
-    claims = linkage.claims
-    claimed = 0.0 if claims is None or claims.precision is None else 1 - claims.precision.lower
-    return {"false_links": Measure(claimed, "the most that is claimed; there is no estimate beside it", 0.0, 1.0)}
+    claims, claimed = linkage.claims, 0.0
+    if claims is not None and claims.precision is not None:
+        precise = claims.precision.value
+        claimed = 1 - (claims.precision.lower if precise is None else precise)
+    return {"false_links": Measure(claimed, "the model's claim; there is no estimate beside it", 0.0, 1.0)}
 
 
 def estimated_precision(linkage: LinkageDocument) -> tuple[ShareInterval, str] | None:
