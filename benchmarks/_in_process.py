@@ -11,7 +11,6 @@ import polars as pl
 from numpy.typing import NDArray
 
 from gemel.carole.engine import LinkagePlan, Resources, link
-from gemel.carole.engine.decision.quality import claim_of
 from gemel.carole.engine.run.result import Linkage, ScoredPairs
 from gemel.carole.engine.run.specified import plan_of
 from gemel.carole.evaluation.link_quality import (
@@ -128,14 +127,17 @@ def persons(of_a: NDArray[np.object_], of_b: NDArray[np.object_]) -> tuple[Perso
 
 def judged(run: Linkage, person_a: Persons, person_b: Persons) -> JudgedLinks:
     """What a linkage claims, and what is true."""
-    return judged_pairs(run.pairs, run.links, run.matches_below_floor, run.plausible_links, person_a, person_b)
+    claims, claimed = run.claims, None
+    if claims is not None and claims.precision is not None and claims.recall is not None:
+        claimed = Claim(claims.precision.value, claims.recall.value)
+    return judged_pairs(run.pairs, run.links, run.matches_below_floor, claimed, person_a, person_b)
 
 
 def judged_pairs(
     pairs: ScoredPairs,
     links: NDArray[np.int64],
     matches_below_floor: float,
-    max_links: int,
+    claimed: Claim | None,
     person_a: Persons,
     person_b: Persons,
 ) -> JudgedLinks:
@@ -148,7 +150,7 @@ def judged_pairs(
         found.links,
         found.true_links,
         found.matches,
-        claim_of(pairs, links, matches_below_floor, max_links),
+        claimed,
         float(probability.sum()) + matches_below_floor,
         best_threshold(probability, true, n_matches)[1].f1,
         expected_precision_recall(probability, true, n_matches, unscored).auc,

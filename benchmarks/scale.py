@@ -78,12 +78,16 @@ def show_linkage(
     print(f"blocking {linkage['candidates']:,} of {linkage['pairs']:,} pairs ({rules})")
     estimate = "cannot be estimated" if recall is None else f"estimated {recall:.4f}"
     print(f"         recall {estimate}, true {evaluation['candidate_recall']:.4f}")
-    decision, expected = evaluation["at_decision"], linkage["expected"]
+    decision, claims = evaluation["at_decision"], linkage["claims"]
     print(
-        f"links    {decision['links']:,}: precision {decision['precision']:.4f}, claimed {expected['precision']:.4f}; "
-        f"recall {decision['recall']:.4f}, claimed {expected['recall']:.4f}; F1 {decision['f1']:.4f} (best "
-        f"{evaluation['at_best']['f1']:.4f}), AUC {evaluation['auc']:.4f}"
+        f"links    {decision['links']:,}: precision {decision['precision']:.4f}, claimed "
+        f"{_claimed(claims['precision'])}; recall {decision['recall']:.4f}, claimed {_claimed(claims['recall'])}; F1 "
+        f"{decision['f1']:.4f} (best {evaluation['at_best']['f1']:.4f}), AUC {evaluation['auc']:.4f}"
     )
+
+
+def _claimed(found: dict[str, float]) -> str:
+    return f"{found['value']:.4f} ({found['lower']:.4f} to {found['upper']:.4f})"
 
 
 def show_peer(program: str, alice: Path, bob: Path, spec: Specification, limits: Limits) -> None:

@@ -17,7 +17,6 @@ from benchmarks._block_keyed import compared, encoded
 from benchmarks._in_process import KEY, Persons, SignedFiles, persons
 from benchmarks.worlds.world import World
 from gemel.carole.engine import Resources
-from gemel.carole.engine.decision.claims import claims
 from gemel.carole.engine.linkage.linking import link
 from gemel.carole.engine.resolution.padded import conclude_padded
 from gemel.carole.engine.run.result import Linkage
@@ -102,7 +101,9 @@ def claims_of(run: Linkage) -> dict[str, Claimed]:
 
     Nothing is claimed yet of the `people` in common.
     """
-    found = claims(run, 1)
+    found = run.claims
+    if found is None:
+        return {}
     ranges = (
         ("precision", found.precision), ("recall", found.recall), ("sum", found.compared),
         ("candidates", found.candidates),

@@ -206,14 +206,18 @@ class Believed:
     def of(cls, combined: Combined, fraction: Fraction, linkage: LinkageDocument | None) -> Believed:
         halves = Halves.of(combined)
         probabilities = possible_probabilities(combined, linkage)
-        expected = None if linkage is None else linkage.expected
+        recall = None if linkage is None or linkage.claims is None else linkage.claims.recall
         missed = float(halves.other_probability.sum()) + combined.left_out
         populations = []
         for w in probabilities:
             true = float(w.sum())
-            # What the run expects to have missed counts pairs too that were never compared closely.
-            matches = true + missed if expected is None or not expected.recall > 0 else true / expected.recall
-            populations.append(tuple(max(true, matches / share) for share in fraction.possible))
+            # What the run claims counts matches too that were never compared, or not closely.
+            matches = [true + missed]
+            if recall is not None:
+                first = [] if recall.value else matches
+                matches = [*first, *(true / end for end in (recall.value, recall.upper, recall.lower) if end)]
+            possible = [max(true, number / share) for number in matches for share in fraction.possible]
+            populations.append((possible[0], min(possible), max(possible)))
         return cls(halves, tuple(probabilities), tuple(populations))
 
     def cases(self, recoding: Callable[[Rows], Rows] | None = None) -> tuple[Supposed, ...]:

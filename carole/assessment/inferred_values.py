@@ -3,7 +3,7 @@
 The share of false links as a measure with a limit, from the estimates that a run makes of its own quality.
 
 No release discloses more by false links, but whoever uses it takes two people for one. The estimate that supposes least
-is judged: the check field's, or else the decoys', or else the bootstrap's.
+is judged: the check field's, or else the decoys', or else the bootstrap's; by the upper end of its interval.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ _PREFERRED = ("check_field", "decoys", "bootstrap")
 def false_links(spec: Specification, linkage: LinkageDocument | None) -> Mapping[str, Measure]:
     """The measure `false_links`, where the specification requests an estimate of the links' quality.
 
-    Where there are links but no estimate, any share is possible, and the upper end is 1.
+    Where there are links but no estimate, any share is possible, and the upper end is 1: what the model claims does
+    not stand in for a check of it.
     """
     if spec.quality is None or linkage is None:
         return {}
@@ -38,7 +39,10 @@ def false_links(spec: Specification, linkage: LinkageDocument | None) -> Mapping
         precision, method = estimated
         how = f"{method}, with a 95 % interval"
         return {"false_links": Measure(1 - precision.value, how, 1 - precision.upper, 1 - precision.lower)}
-    claimed = 0.0 if linkage.expected is None else 1 - linkage.expected.precision
+    claims, claimed = linkage.claims, 0.0
+    if claims is not None and claims.precision is not None:
+        precise = claims.precision.value
+        claimed = 1 - (claims.precision.lower if precise is None else precise)
     return {"false_links": Measure(claimed, "the model's claim; there is no estimate beside it", 0.0, 1.0)}
 
 
@@ -201,12 +205,15 @@ def _number(chances: Floats) -> tuple[float, float, float]:
 
 
 def possible_probabilities(combined: Combined, linkage: LinkageDocument | None) -> list[Floats]:
-    """Link probabilities of the links: the model's, and with its odds at either end of an estimated precision."""
+    """Link probabilities of the links: the model's, and with its odds at either end of the precision's interval, as
+    estimated or else as claimed."""
     claimed = combined.probability
-    estimated = None if linkage is None or not len(claimed) else estimated_precision(linkage)
-    if estimated is None:
+    if linkage is None or not len(claimed):
         return [claimed]
-    precision, _ = estimated
+    estimated, claims = estimated_precision(linkage), linkage.claims
+    precision = estimated[0] if estimated is not None else None if claims is None else claims.precision
+    if precision is None:
+        return [claimed]
     return [claimed, _with_mean(claimed, precision.lower), _with_mean(claimed, precision.upper)]
 
 

@@ -17,21 +17,46 @@ CONFIDENCE = 0.95
 
 @dataclass(frozen=True)
 class Interval:
-    """An estimate in [0, 1], and the ends of its interval of confidence `CONFIDENCE`."""
+    """A figure, and the ends of its interval of confidence `CONFIDENCE`."""
 
     value: float
     lower: float
     upper: float
 
-    def excludes(self, claim: float) -> bool:
-        return not self.lower <= claim <= self.upper
+    def excludes(self, truth: float) -> bool:
+        return not self.lower <= truth <= self.upper
+
+    def apart(self, other: Interval) -> bool:
+        """Whether the two have no point in common."""
+        return self.upper < other.lower or other.upper < self.lower
+
+    def of_whole(self, share: Interval | None) -> Interval:
+        """This share of a part as one of the whole, of which the part is a share too, or all; of the farthest ends."""
+        if share is None:
+            return self
+        return Interval(self.value * share.value, self.lower * share.lower, self.upper * share.upper)
+
+
+@dataclass(frozen=True)
+class Claims:
+    """What a run claims: precision and recall of its links, matches among the compared pairs, and all matches.
+
+    None where there is nothing to claim: no precision without a link, no recall without a match. `candidates`: share of
+    all matches among the compared pairs; None without blocking.
+    """
+
+    precision: Interval | None
+    recall: Interval | None
+    compared: Interval
+    matches: Interval
+    candidates: Interval | None
 
 
 @dataclass(frozen=True)
 class QualityEstimate:
     """How good the links are, by one method.
 
-    `recall`: share of the matches among the compared pairs that are linked; None where the method does not give it;
+    `recall`: share of all matches that are linked; None where the method does not give it;
     `observations`: what the interval rests on: links in doubt that were checked, decoys, or replicates.
     """
 
@@ -44,7 +69,8 @@ class QualityEstimate:
 
 @dataclass(frozen=True)
 class Claim:
-    """What a model expects of its own links, or what is true of them in a simulation."""
+    """What a model expects of its own links, or what is true of them in a simulation; recall among the compared
+    pairs."""
 
     precision: float
     recall: float

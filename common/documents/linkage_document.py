@@ -132,18 +132,12 @@ class Entities(Part):
     """Pairs of records, one of each file, that are of one entity: the links."""
 
 
-class Expected(Part):
-    """What the model expects of its own decision; recall among the candidates."""
-
-    precision: float
-    recall: float
-
-
 class ClaimedRange(Part):
     """A figure that the run claims, and its 95 % interval."""
 
     value: float | None
-    """Null where it is of fewer than 20 links, whose probabilities it would show."""
+    """Null where it is of fewer than 20 links, whose probabilities it would show; the ends are then rounded outwards,
+    shares to a tenth."""
     lower: float
     upper: float
 
@@ -180,7 +174,7 @@ class QualityEstimate(Part):
     drawn from the fitted model."""
     precision: ShareInterval
     recall: ShareInterval | None
-    """Among the candidates; null where the method does not give it."""
+    """Of all matches; null where the method does not give it."""
     observations: Count
     """Links in doubt that were checked, decoys of both custodians, or runs drawn."""
     supposes: list[str]
@@ -213,11 +207,10 @@ class ExplainedGroup(Part):
 
 
 class Before(Part):
-    """What agreement alone decided, and what the model expected of it."""
+    """What agreement alone decided, and what was claimed of it."""
 
     links: Count
-    precision: float | None
-    recall: float | None
+    claims: Claims | None
 
 
 class MovedDependence(Part):
@@ -299,8 +292,8 @@ class LinkageDocument(Document):
     """Match probability below which pairs were not kept."""
     records: Counts
     """Records of each file."""
-    expected: Expected | None = None
     claims: Claims | None = None
+    """Null where there are more links than people can explain."""
     quality: list[QualityEstimate] = Field(default_factory=list)
     """Estimates of the links' quality that the specification requested."""
     histogram: Histogram

@@ -21,9 +21,9 @@ from gemel.common.language.language import (
     marked,
     ngettext,
 )
-from gemel.common.language.numbers import clauses, day, decimals, listed, moment, named, written
+from gemel.common.language.numbers import clauses, day, decimals, listed, moment, named, share, written
 
 __all__ = [
     "LANGUAGES", "Language", "LanguageCode", "clauses", "console_language", "current", "day", "decimals", "gettext",
-    "in_language", "listed", "marked", "moment", "named", "ngettext", "written",
+    "in_language", "listed", "marked", "moment", "named", "ngettext", "share", "written",
 ]  # fmt: skip

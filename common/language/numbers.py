@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 
@@ -11,6 +12,9 @@ _MONTHS = (
     marked("January"), marked("February"), marked("March"), marked("April"), marked("May"), marked("June"),
     marked("July"), marked("August"), marked("September"), marked("October"), marked("November"), marked("December"),
 )  # fmt: skip
+
+_NEAREST = 1e-10
+"""Nearer to 0 or to 1 no share is written."""
 
 
 def decimals(text: str) -> str:
@@ -24,6 +28,18 @@ def written(value: float, form: str = "g") -> str:
     text = decimals(format(value, form))
     # In running text a sign of per cent stands apart in every language but English.
     return text if current().code == "en" else text.replace("%", "\u00a0%")
+
+
+def share(value: float, minimum: int = 1) -> str:
+    """Write a share in per cent, never rounding it to a 100 or a 0 that it is not: ``99.96 %``."""
+    if not math.isfinite(value):
+        return "–"
+    if 0.0 < value < 1.0:
+        value = min(max(value, _NEAREST), 1.0 - _NEAREST)
+    digits = minimum
+    while 0.0 < value < 1.0 and float(f"{value * 100.0:.{digits}f}") in (0.0, 100.0):
+        digits += 1
+    return decimals(f"{value * 100.0:.{digits}f}\u00a0%")
 
 
 def day(at: datetime) -> str:

@@ -12,6 +12,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
+from gemel.common.documents.claimed_words import claimed_sentence
 from gemel.common.documents.model_document import StatisticsDocument
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.language import gettext, marked, written
@@ -219,6 +220,7 @@ class CoordinatorPages(ProjectPages):
             request,
             project=status.project,
             compared=pairs_compared(statistics.linkage),
+            claimed=claimed_sentence(statistics.linkage.claims),
             links=statistics.linkage.links,
         )
 

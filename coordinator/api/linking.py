@@ -13,6 +13,7 @@ from pydantic import ValidationError
 
 from gemel.carole.configuration import LimitsConfiguration
 from gemel.carole.engine import Resources
+from gemel.common.documents.claimed_words import claimed_quality
 from gemel.common.documents.linkage_document import EvaluationDocument
 from gemel.common.documents.model_document import StatisticsDocument
 from gemel.common.documents.result_warning import ResultWarning
@@ -133,9 +134,9 @@ class LinkedFiles:
             ("threshold", f"link probability of {linkage.threshold:.3g} or more"),
             ("pairs compared", f"{linkage.candidates:,} of {linkage.pairs:,}"),
         ]
-        if linkage.expected is not None:
-            rows.append(("precision that the model expects", f"{linkage.expected.precision:.3f}"))
-            rows.append(("recall among compared pairs that it expects", f"{linkage.expected.recall:.3f}"))
+        if claimed := claimed_quality(linkage.claims):
+            rows.append(("links that are right, by the model", claimed["precision"]))
+            rows.append(("matches that they include, by the model", claimed["recall"]))
         return rows + [(warning.code, warning.text) for warning in self.warnings]
 
     def __repr__(self) -> str:

@@ -36,6 +36,7 @@ def command(
     """
     from gemel.carole.configuration import LimitsConfiguration
     from gemel.carole.engine import Resources
+    from gemel.common.documents.claimed_words import claimed_sentence
     from gemel.common.durable import whole_folder
     from gemel.common.parties import Side
     from gemel.common.specification import read_specification
@@ -69,11 +70,10 @@ def command(
         people, records = found.persons["person"].n_unique(), found.persons.height
         linkage = found.statistics.linkage.plain()
         print_json({"people": people, "records": records, "of": found.records, "linkage": linkage})
-    expected = found.statistics.linkage.expected
-    right = "" if expected is None else f", of which the model expects {expected.precision:.1%} to be right"
     console.print(
         f"{found.persons['person'].n_unique():,} people are in {file.name} more than once: {found.persons.height:,} of"
-        f" its {found.records:,} records, in {found.statistics.linkage.links:,} pairs{right}.",
+        f" its {found.records:,} records, in {found.statistics.linkage.links:,} pairs. "
+        + claimed_sentence(found.statistics.linkage.claims),
         highlight=False,
     )
     show_warnings(found.statistics.warnings)

@@ -294,6 +294,7 @@ def results(
 def _fetch_results(
     coordinator: Coordinator, project: str, out: Path, language: LanguageCode, *, as_json: bool = False
 ) -> None:
+    from gemel.common.documents.claimed_words import claimed_sentence
     from gemel.common.specification import load_specification
     from gemel.coordinator.client.run_progress import pairs_compared
     from gemel.coordinator.client.terminal import console
@@ -305,7 +306,7 @@ def _fetch_results(
     if as_json:
         print_json(json.loads(statistics.written()))
     out.mkdir(parents=True, exist_ok=True)
-    console.print(pairs_compared(statistics.linkage), highlight=False)
+    console.print(pairs_compared(statistics.linkage), claimed_sentence(statistics.linkage.claims), highlight=False)
     (out / "model.json").write_bytes(statistics.written())
     content = report_content(load_specification(text, project), statistics, None)
     write_report(out / "report.html", content, language)

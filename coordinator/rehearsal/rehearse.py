@@ -17,6 +17,7 @@ from typing import Any
 
 import yaml
 
+from gemel.common.documents.claimed_words import claimed_sentence
 from gemel.common.documents.document import LINKED_FILES
 from gemel.common.documents.model_document import StatisticsDocument
 from gemel.common.errors import ErrorCode, GemelError
@@ -209,7 +210,7 @@ class _Rehearsal:
                 self._narrator.show(f"{service.party}: {done[-1] if done else 'computed'}")
         assessment = None if self._spec.assessment is None else self._judged(coordinator, made, run.run)
         statistics = coordinator.statistics(project, run.run)
-        self._narrator.show(pairs_compared(statistics.linkage))
+        self._narrator.show(f"{pairs_compared(statistics.linkage)} {claimed_sentence(statistics.linkage.claims)}")
         show_warnings(statistics.warnings)
         self._narrator.step("release")
         self._wait_until(coordinator, lambda status: all(side.result_acknowledged for side in status.sides))

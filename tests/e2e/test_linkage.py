@@ -126,6 +126,7 @@ def test_all_is_well_in_the_end(linked: Linked) -> None:
         assert linked.shown[side].blocking_error == ""
         assert "released" in linked.printed(f"{side}-status")
     assert "released" in linked.printed("status")
+    assert "By the model" in linked.printed("fetched")
 
 
 def test_the_audit_log_tells_the_story(linked: Linked) -> None:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from gemel.carole.engine.run.result import Linkage
-from gemel.carole.evaluation.quality_estimate import CONFIDENCE
+from gemel.carole.evaluation.quality_estimate import CONFIDENCE, Claims, Interval
 from gemel.carole.fellegi_sunter.kinds.pair_kinds import Densities, Vectors, posteriors
 from gemel.common.arrays import F64
 
@@ -52,29 +52,6 @@ LOST = Off(0.3, 1.0, 0.001, 1.5)
 """Of matches that no blocking rule found."""
 
 
-@dataclass(frozen=True)
-class Range:
-    """A figure that is claimed, and the ends of its interval of confidence `CONFIDENCE`."""
-
-    value: float
-    lower: float
-    upper: float
-
-
-@dataclass(frozen=True)
-class Claims:
-    """What a run claims: precision and recall of its links, matches among the compared pairs, and all matches.
-
-    None where there is nothing to claim: no precision without a link, no recall without a match.
-    """
-
-    precision: Range | None
-    recall: Range | None
-    compared: Range
-    matches: Range
-    candidates: Range | None
-
-
 def drawn_errors(linkage: Linkage, rng: np.random.Generator, n: int = DRAWS) -> tuple[F64, F64]:
     """Expected false links and missed matches under drawn parts of each kind: shape (n,) each."""
     pairs, joint = linkage.pairs, linkage.scheme.joint
@@ -109,8 +86,13 @@ def drawn_errors(linkage: Linkage, rng: np.random.Generator, n: int = DRAWS) -> 
     return false, missed
 
 
-def claims(linkage: Linkage, seed: int) -> Claims:
-    """The claims of a run. O(draws * patterns of the kept pairs * kinds)."""
+def claims(linkage: Linkage, seed: int) -> Claims | None:
+    """The claims of a run; None where there are more links than people can explain.
+
+    O(draws * patterns of the kept pairs * kinds).
+    """
+    if len(linkage.links) > linkage.plausible_links:
+        return None
     rng = np.random.default_rng([seed, 95])
     n_links, chance = len(linkage.links), linkage.pairs.link_probability
     false, missed = drawn_errors(linkage, rng)
@@ -137,8 +119,8 @@ def claims(linkage: Linkage, seed: int) -> Claims:
         )
 
 
-def _range(value: float, drawn: F64) -> Range:
+def _range(value: float, drawn: F64) -> Interval:
     """The interval holds the model's own figure: where next to nothing is doubtful, what is added lies beside it."""
     tail = (1 - CONFIDENCE) / 2
     lower, upper = np.quantile(drawn, (tail, 1 - tail))
-    return Range(float(value), min(float(lower), float(value)), max(float(upper), float(value)))
+    return Interval(float(value), min(float(lower), float(value)), max(float(upper), float(value)))

@@ -25,7 +25,14 @@ WIDTH = 0.01
 PRECISION_DIGITS = 4
 """Decimals of the precision that a document claims."""
 
-_ROUNDING = 1e-9
+STATED = 10.0**-PRECISION_DIGITS + 1e-9
+"""How far from its claim the mean probability of links may be."""
+
+
+def stated_share(share: float) -> float:
+    """To so many decimals, and never 1 where it is less."""
+    rounded = round(share, PRECISION_DIGITS)
+    return rounded if rounded < 1 or share >= 1 else 1 - 10.0**-PRECISION_DIGITS
 
 
 @dataclass(frozen=True, repr=False)
@@ -79,8 +86,7 @@ def check_coded(links: CodedLinks, precision: float | None, expected: Expected) 
     sizes = np.unique(links.probability, return_counts=True)[1]
     if len(sizes) > 1 and int(sizes.min()) < GROUP:
         raise _malformed("probabilities other than the means of the links' groups")
-    rounding = 0.5 * 10.0**-PRECISION_DIGITS + _ROUNDING
-    if precision is not None and len(links.row_a) and abs(float(links.probability.mean()) - precision) > rounding:
+    if precision is not None and len(links.row_a) and abs(float(links.probability.mean()) - precision) > STATED:
         raise _malformed("probabilities with another mean than the links'")
 
 

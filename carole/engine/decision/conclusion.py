@@ -13,6 +13,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from gemel.carole.engine.decision.claims import claims
 from gemel.carole.engine.decision.decoys import DecoySource, count_linked, floor_of_decoys
 from gemel.carole.engine.decision.estimated import Estimated, estimated, estimation, rule_fields
 from gemel.carole.engine.decision.quality import (
@@ -31,7 +32,7 @@ from gemel.carole.engine.pairs.selection import best_possible, duplicate_warning
 from gemel.carole.engine.pairs.stream import KeptPairs
 from gemel.carole.engine.run.plan import LinkagePlan
 from gemel.carole.engine.run.result import Linkage
-from gemel.carole.evaluation.quality_estimate import Claim, QualityEstimate
+from gemel.carole.evaluation.quality_estimate import Claim, Claims, QualityEstimate
 from gemel.carole.fellegi_sunter.link_posterior import of_persons
 from gemel.carole.fellegi_sunter.linkage_draws import LinkageDraws, ModelDraws, draw_linkages
 from gemel.carole.fellegi_sunter.model import PatternCounts
@@ -48,15 +49,16 @@ def quality_estimates(
     found: Candidates,
     kept: KeptPairs,
     fit: Estimated,
-    claim: Claim | None,
+    claimed: Claims | None,
     plan: LinkagePlan,
     progress: StageProgress,
     decoys: DecoySource | None = None,
 ) -> Iterator[QualityEstimate]:
     """The estimates that the plan requests, as far as there are links to judge."""
-    if claim is None:
-        return
     decision = fit.decision
+    claim = claim_of(decision.pairs, decision.links, fit.matches_below_floor(found.selected), max(found.n_a, found.n_b))
+    if claimed is None or claim is None:
+        return
     if decoys is not None:
         counts = count_linked(decoys(fit.scheme, floor_of_decoys(fit)), found, kept, fit, plan)
         expected = float(decision.pairs.link_probability.sum()) + fit.matches_below_floor(found.selected)
@@ -86,10 +88,11 @@ def quality_estimates(
             fit = estimated(again, drawn, plan, lambda _: None)
             pairs, links = fit.decision.pairs, fit.decision.links
             below = fit.matches_below_floor(found.selected)
-            claimed = claim_of(pairs, links, below, max(found.n_a, found.n_b))
-            return fit.decision.order[links], claimed or Claim(1.0, 0.0)
+            again_claimed = claim_of(pairs, links, below, max(found.n_a, found.n_b))
+            return fit.decision.order[links], again_claimed or Claim(1.0, 0.0)
 
-        yield by_bootstrap(claim, *replicates(drawn_from, decided, plan.replicates, rng, progress))
+        drawn = replicates(drawn_from, decided, plan.replicates, rng, progress)
+        yield by_bootstrap(claim, *drawn, claimed.candidates)
 
 
 # Draws of a run's linkage, where they are to be released.
@@ -139,16 +142,6 @@ def conclude(
     missing = np.array([found.missing[field.name] for field in model.fields])
     agreement = key_agreement(model, (1 - missing).prod(axis=1), believed=False)
     blocking = blocking_recall(patterns.mask, fit.matches, rule_fields(plan), agreement)
-    claim = claim_of(decision.pairs, decision.links, fit.matches_below_floor(found.selected), max(found.n_a, found.n_b))
-    quality = tuple(
-        quality_estimates(
-            found, kept, fit, claim, plan, lambda part: progress("decide", last + (1 - last) * part), decoys
-        )
-    )
-    progress("decide", 1.0)
-    drawn = None
-    if plan.draws:
-        drawn = drawn_linkages(found, kept, fit, plan, lambda fraction: progress("draw", fraction))
     linkage = Linkage(
         model=model,
         scheme=fitted,
@@ -172,14 +165,29 @@ def conclude(
             *(() if posterior is None else posterior.warnings),
             *(() if plan.assignment == "clusters" else number_warnings(len(decision.links), found.n_a, found.n_b)),
             *duplicate_warnings(twice, plan),
-            *quality_warnings(claim, quality, plan),
-            *(() if drawn is None else drawn.warnings),
         ),
-        seconds={**found.seconds, "decide": time.perf_counter() - started},
+        seconds={},
         peak_bytes=found.peak_bytes,
         copies=found.counted(plan),
+    )
+    claimed = claims(linkage, plan.seed)
+    quality = tuple(
+        quality_estimates(
+            found, kept, fit, claimed, plan, lambda part: progress("decide", last + (1 - last) * part), decoys
+        )
+    )
+    progress("decide", 1.0)
+    drawn = None
+    if plan.draws:
+        drawn = drawn_linkages(found, kept, fit, plan, lambda fraction: progress("draw", fraction))
+    of_quality = quality_warnings(claimed, quality, plan)
+    linkage = replace(
+        linkage,
+        claims=claimed,
         quality=quality,
         draws=None if drawn is None else drawn.among(decision.order),
+        warnings=(*linkage.warnings, *of_quality, *(() if drawn is None else drawn.warnings)),
+        seconds={**found.seconds, "decide": time.perf_counter() - started},
     )
     return linkage, decision.order
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from gemel.carole.engine.decision.coded_links import stated_share
 from gemel.carole.engine.pairs.check_agreement import CheckAgreement
 from gemel.carole.engine.pairs.stream import KeptPairs
 from gemel.carole.engine.run.contribution import pair_numbers
@@ -25,6 +26,7 @@ from gemel.carole.evaluation.check_field import (
 )
 from gemel.carole.evaluation.quality_estimate import (
     Claim,
+    Claims,
     DecoyCount,
     Interval,
     QualityEstimate,
@@ -209,11 +211,12 @@ def by_decoys(
     return QualityEstimate("decoys", precision, None, sum(side.decoys for side in counts), supposed)
 
 
-def by_bootstrap(claim: Claim, claimed: F64, true: F64) -> QualityEstimate:
+def by_bootstrap(claim: Claim, claimed: F64, true: F64, candidates: Interval | None) -> QualityEstimate:
+    """The estimate by replicates; `candidates`: the share of the matches that were compared, as claimed."""
     return QualityEstimate(
         "bootstrap",
         corrected_claim(claim.precision, claimed[:, 0], true[:, 0]),
-        corrected_claim(claim.recall, claimed[:, 1], true[:, 1]),
+        corrected_claim(claim.recall, claimed[:, 1], true[:, 1]).of_whole(candidates),
         len(claimed),
         (
             "true links look like the links that the model is sure of",
@@ -224,24 +227,25 @@ def by_bootstrap(claim: Claim, claimed: F64, true: F64) -> QualityEstimate:
 
 
 def quality_warnings(
-    claim: Claim | None, estimates: tuple[QualityEstimate, ...], plan: LinkagePlan
+    claims: Claims | None, estimates: tuple[QualityEstimate, ...], plan: LinkagePlan
 ) -> Iterator[ResultWarning]:
-    """Warnings where an estimate contradicts the claim, or where the check field or decoys show nothing."""
+    """Warnings where an estimate contradicts what is claimed, or where the check field or decoys show nothing."""
     if plan.check_field is not None and not any(estimate.method == "check_field" for estimate in estimates):
         yield result_warning("check_field_shows_nothing", field=plan.check_field.name)
     if plan.decoys and not any(estimate.method == "decoys" for estimate in estimates):
         yield result_warning("decoys_show_nothing")
     for estimate in estimates:
         for of, interval in (("precision", estimate.precision), ("recall", estimate.recall)):
-            if claim is not None and interval is not None and interval.excludes(getattr(claim, of)):
+            claim: Interval | None = None if claims is None else getattr(claims, of)
+            if claim is not None and interval is not None and claim.apart(interval):
                 yield result_warning(
                     "claim_outside_interval",
                     of=of,
-                    claimed=getattr(claim, of),
+                    least=stated_share(claim.lower),
+                    most=stated_share(claim.upper),
                     method=NAMES[estimate.method],
-                    value=interval.value,
-                    lower=interval.lower,
-                    upper=interval.upper,
+                    lower=stated_share(interval.lower),
+                    upper=stated_share(interval.upper),
                 )
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from gemel.carole.engine.decision.coded_links import PRECISION_DIGITS
+from gemel.carole.engine.decision.coded_links import stated_share
 from gemel.carole.engine.run.plan import LinkagePlan
 from gemel.carole.engine.run.result import FEWEST, Linkage
 from gemel.carole.fellegi_sunter.link_rule import assigned
@@ -71,8 +71,8 @@ def thresholds(linkage: Linkage, plan: LinkagePlan) -> list[dict[str, float]]:
             {
                 "threshold": threshold,
                 "links": len(links),
-                "precision": round(right / len(links), PRECISION_DIGITS) if len(links) else 1.0,
-                "recall": round(min(1.0, right / matches), PRECISION_DIGITS) if matches > 0 else 0.0,
+                "precision": stated_share(right / len(links)) if len(links) else 1.0,
+                "recall": stated_share(min(1.0, right / matches)) if matches > 0 else 0.0,
             }
         )
     return _apart(rows, decision, len(linkage.links))

@@ -9,13 +9,12 @@ do who read it, would read from a single pair's number which fields its records 
 from __future__ import annotations
 
 import math
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
 
-from gemel.carole.engine.decision.claims import Range, claims
-from gemel.carole.engine.decision.coded_links import PRECISION_DIGITS
-from gemel.carole.engine.decision.quality import claim_of
+from gemel.carole.engine.decision.coded_links import stated_share
 from gemel.carole.engine.documents.insights import (
     examples,
     model_section,
@@ -28,6 +27,7 @@ from gemel.carole.engine.run.contribution import n_distinct
 from gemel.carole.engine.run.plan import LinkagePlan
 from gemel.carole.engine.run.resources import Resources
 from gemel.carole.engine.run.result import FEWEST, LatentResult, Linkage, match_probabilities
+from gemel.carole.evaluation.quality_estimate import Claims, Interval
 from gemel.carole.fellegi_sunter.entities import Entities
 from gemel.carole.fellegi_sunter.model import Model
 from gemel.common.arrays import F64, I8, I64, Ints
@@ -78,8 +78,7 @@ def _counts(linkage: Linkage, plan: LinkagePlan) -> dict[str, Any]:
         "assignment": plan.assignment,
         "false_link_rate": plan.false_link_rate,
         "duplicates": plain(dict(zip(("alice", "bob"), linkage.duplicates, strict=True))),
-        "expected": _expected(linkage),
-        "claims": _claims(linkage, plan),
+        "claims": _claims(linkage.claims, len(linkage.links)),
         "quality": plain(linkage.quality),
         "histogram": _histogram(pairs.weight, links),
         "thresholds": thresholds(linkage, plan),
@@ -136,42 +135,36 @@ STATED_OF_LATENT = (
 
 def _latent(found: LatentResult) -> dict[str, Any]:
     """What the extended latent step changed, and the shape of the joint distribution, without its probabilities."""
-    recall = None
-    if found.precision_before is not None and found.matches_before > 0:
-        recall = min(1.0, found.precision_before * found.links_before / found.matches_before)
     return {
         "variables": [] if found.joint is None else list(found.joint.names),
         "parameters": 0 if found.joint is None else int(found.joint.model.parameters),
         **{name: plain(getattr(found, name)) for name in STATED_OF_LATENT},
-        "before": {"links": found.links_before, "precision": found.precision_before, "recall": recall},
+        "before": {"links": found.links_before, "claims": _claims(found.claims_before, found.links_before)},
         "bits": found.bits.tolist(),
     }
 
 
-def _expected(linkage: Linkage) -> dict[str, float] | None:
-    """Precision and recall that the model expects of its own decision; recall among the candidates.
+def _claims(claimed: Claims | None, n_links: int) -> dict[str, Any] | None:
+    """What is claimed of so many links.
 
-    None where there are few links, and where there are more than records in either file.
+    Of few links the figures themselves are left out, and the ends are rounded outwards to a tenth: an interval may end
+    at the figure.
     """
-    claim = claim_of(linkage.pairs, linkage.links, linkage.matches_below_floor, linkage.plausible_links)
-    if claim is None or linkage.links.size < FEWEST:
-        return None
-    return {"precision": round(claim.precision, PRECISION_DIGITS), "recall": round(claim.recall, PRECISION_DIGITS)}
-
-
-def _claims(linkage: Linkage, plan: LinkagePlan) -> dict[str, dict[str, float | None] | None]:
-    """What the run claims of its links, with intervals."""
-    few, found = linkage.links.size < FEWEST, claims(linkage, plan.seed)
+    few = n_links < FEWEST
 
     def shown(name: str) -> dict[str, float | None] | None:
-        claimed: Range | None = getattr(found, name)
-        if claimed is None:
+        found: Interval | None = getattr(claimed, name)
+        if found is None:
             return None
-        digits = PRECISION_DIGITS if name in ("precision", "recall", "candidates") else 0
-        ends = {"lower": round(claimed.lower, digits), "upper": round(claimed.upper, digits)}
-        return {"value": None if few else round(claimed.value, digits), **ends}
+        if name in ("compared", "matches"):
+            value, lower, upper = (float(round(figure)) for figure in (found.value, found.lower, found.upper))
+        elif few:
+            value, lower, upper = math.nan, math.floor(10 * found.lower) / 10, math.ceil(10 * found.upper) / 10
+        else:
+            value, lower, upper = (stated_share(figure) for figure in (found.value, found.lower, found.upper))
+        return {"value": None if few else value, "lower": lower, "upper": upper}
 
-    return {name: shown(name) for name in ("precision", "recall", "compared", "matches", "candidates")}
+    return None if claimed is None else {part.name: shown(part.name) for part in fields(claimed)}
 
 
 def _histogram(weight: F64, links: I64) -> dict[str, Any]:

@@ -294,7 +294,6 @@ def latent_result(
     """The step's results beside a linkage by agreement alone, and the scored pairs and links after it."""
     before, (pairs, links) = (linkage.pairs, linkage.links), after
     model = fit.scheme.model
-    expected = linkage.pairs.link_probability
     bits = np.zeros(0) if pairs.value_bits is None else pairs.value_bits[links]
     return LatentResult(
         joint=joint_distribution(fit, plan.latent or LatentPlan()),
@@ -306,8 +305,7 @@ def latent_result(
         iterations=fit.em.model.iterations,
         converged=fit.em.model.converged and fit.value_fit.converged,
         links_before=len(linkage.links),
-        precision_before=float(expected[linkage.links].mean()) if len(linkage.links) >= FEWEST else None,
-        matches_before=float(expected.sum()) + linkage.matches_below_floor,
+        claims_before=linkage.claims,
         bits=_spread(bits),
         explained=explained_groups(fit, patterns, after, before),
         effect=effect_of_values(

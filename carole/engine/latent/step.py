@@ -13,6 +13,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from gemel.carole.engine.decision.claims import claims
 from gemel.carole.engine.decision.coded_links import GROUP
 from gemel.carole.engine.decision.conclusion import conclude
 from gemel.carole.engine.decision.estimated import decide, fitted_scheme, scored_patterns, worth_keeping
@@ -163,7 +164,7 @@ def extended(
         chance[np.isin(fit.classes.pattern, every.pattern)] = 0.0
     else:
         chance[kept.selection.patterns] = 0.0
-    return replace(
+    linkage = replace(
         linkage,
         model=model,
         scheme=fit.scheme,
@@ -183,6 +184,7 @@ def extended(
         ),
         latent=latent_result(fit, patterns, (scores, decision.links), linkage, plan, unconstrained, learn_from),
     )
+    return replace(linkage, claims=claims(linkage, plan.seed))
 
 
 def _with_others(scores: ScoredPairs, pairs: Pairs, fit: ExtendedFit, scored: ScoredPatterns) -> ScoredPairs:

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gemel.carole.engine.decision.coded_links import PRECISION_DIGITS, CodedLinks, Expected, check_coded
+from gemel.carole.engine.decision.coded_links import STATED, CodedLinks, Expected, check_coded
 from gemel.carole.engine.decision.estimated import MIN_LINK
 from gemel.carole.engine.inputs.candidates import Candidates, candidates_per_rule
 from gemel.carole.engine.run.contribution import Arrays, array_of, malformed, n_distinct, packed, unpacked
@@ -91,12 +91,17 @@ def unpack_result(
         array_of(arrays, "coded_b", np.int32, (n,)),
         array_of(arrays, "coded_probability", np.float64, (n,)),
     )
-    claimed = statistics.linkage.expected
-    check_coded(coded, None if claimed is None else claimed.precision, expected)
+    check_coded(coded, _precision(statistics.linkage), expected)
     left_out = float(array_of(arrays, "left_out", np.float64, (1,))[0])
     if not 0 <= left_out <= statistics.linkage.kept:
         raise malformed("an impossible number of matches left out")
     return ResolutionResult(statistics, shares, coded, left_out, joint)
+
+
+def _precision(linkage: LinkageDocument) -> float | None:
+    """The mean probability of the links, as the document claims it; None of few links."""
+    claims = linkage.claims
+    return None if claims is None or claims.precision is None else claims.precision.value
 
 
 def _joint(array: NDArray[Any] | None, variables: Sequence[VariablePlan]) -> JointDistribution | None:
@@ -145,8 +150,9 @@ def check_result(
     if plan.false_link_rate is None and abs(counted.threshold - plan.threshold) > _ROUNDING:
         raise _malformed("another threshold than the specification's")
     # The mean probability of links is no less, to the decimals that a document has.
-    lowest = (plan.threshold if plan.false_link_rate is None else MIN_LINK) - 0.5 * 10.0**-PRECISION_DIGITS
-    if counted.expected is not None and counted.links and counted.expected.precision < lowest - _ROUNDING:
+    lowest = (plan.threshold if plan.false_link_rate is None else MIN_LINK) - STATED
+    claimed = _precision(counted)
+    if claimed is not None and counted.links and claimed < lowest:
         raise _malformed("links that are less probable on average than the threshold")
     _check_counts(counted, counted.links, found, plan)
     if counted.links > counted.kept:

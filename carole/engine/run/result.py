@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from gemel.carole.evaluation.quality_estimate import QualityEstimate
+from gemel.carole.evaluation.quality_estimate import Claims, QualityEstimate
 from gemel.carole.extended_latent.explanation import Contribution
 from gemel.carole.fellegi_sunter.entities import Entities
 from gemel.carole.fellegi_sunter.link_posterior import Copies
@@ -151,8 +151,7 @@ class LatentResult:
     iterations: int
     converged: bool
     links_before: int
-    precision_before: float | None
-    matches_before: float
+    claims_before: Claims | None
     bits: F64
     explained: tuple[Explained, ...] = ()
     log_likelihood_gain: float | None = None
@@ -173,10 +172,11 @@ class Linkage:
     candidates, and the assumptions of the estimate; `missing`: per field the share of rows of A and of B without a
     value; `peak_bytes`: largest memory reserved at any time, of `Resources.memory_bytes`; `latent`: results of the
     extended latent step; `pairs`, `links` and `model` are then its own; `copies`: of A and of B, of each record the
-    first of its file that counted as the same person; None: each counted alone; `quality`: estimates of the links'
-    quality beside what the model claims; `draws`: drawn linkages, by positions of `pairs`, where they are to be
-    released; `one_file`: records of the file, where it was linked with itself; `entities`: of both files' records,
-    under the assignment clusters; the links are all pairs of an entity's records.
+    first of its file that counted as the same person; None: each counted alone; `claims`: None where there are more
+    links than `plausible_links`; `quality`: estimates of the links' quality beside the claims; `draws`: drawn linkages,
+    by positions of `pairs`, where they are to be released; `one_file`: records of the file, where it was linked with
+    itself; `entities`: of both files' records, under the assignment clusters; the links are all pairs of an entity's
+    records.
     """
 
     model: Model
@@ -198,6 +198,7 @@ class Linkage:
     peak_bytes: int
     latent: LatentResult | None = None
     copies: Copies = (None, None)
+    claims: Claims | None = None
     quality: tuple[QualityEstimate, ...] = ()
     draws: LinkageDraws | None = None
     one_file: int | None = None

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from gemel.common.documents.linkage_document import Curve
 from gemel.common.documents.model_document import FieldParameters
-from gemel.common.language import clauses, gettext, ngettext
+from gemel.common.language import clauses, gettext, ngettext, share
 from gemel.coordinator.reports.marks import FULL_WIDTH, Chart, dashed_rule, of_rows, series
 from gemel.risk.report.drawing import GREY, INK, OCHRE, RUST, SOFT, TEAL
 
@@ -113,9 +113,7 @@ def levels_chart(fields: Sequence[FieldParameters]) -> Chart:
             drawn = alt.layer(drawn, whiskers.encode(x=alt.X("low:Q", **x), x2="high:Q", y=_levels(labels), yOffset=at))
         panels.append(_panel(drawn, field.name, len(rows) // 2, step=16))
     top = gettext("{name} {m} and {u}")
-    tops = clauses(
-        top.format(name=field.name, m=wording.share(field.m[-1]), u=wording.share(field.u[-1])) for field in fields
-    )
+    tops = clauses(top.format(name=field.name, m=share(field.m[-1]), u=share(field.u[-1])) for field in fields)
     alt_text = gettext(
         "Bars of m and u by comparison level and field. Shares at the top level, matches and non-matches: {tops}."
     ).format(tops=tops)
@@ -191,11 +189,11 @@ def precision_recall_chart(content: ReportContent) -> Chart:
         "Precision against recall. At the decision precision is {precision} and recall {recall}; the best F1, {f1},"
         " lies at {best_precision} and {best_recall}. The area under the expected curve is {auc}."
     ).format(
-        precision=wording.share(decision.precision),
-        recall=wording.share(decision.recall),
+        precision=share(decision.precision),
+        recall=share(decision.recall),
         f1=wording.score(best.f1),
-        best_precision=wording.share(best.precision),
-        best_recall=wording.share(best.recall),
+        best_precision=share(best.precision),
+        best_recall=share(best.recall),
         auc=wording.score(evaluation.auc),
     )
     return Chart(alt.hconcat(*panels, spacing=30), alt_text)

@@ -9,8 +9,9 @@ from math import hypot, isfinite, sqrt
 from pathlib import Path
 from typing import Any
 
+from gemel.common.documents.claimed_words import claimed_quality, claimed_sentence
 from gemel.common.documents.model_document import FieldErrors, PairKind
-from gemel.common.language import Language, LanguageCode, clauses, gettext, in_language, listed, moment, written
+from gemel.common.language import Language, LanguageCode, clauses, gettext, in_language, listed, moment, share, written
 from gemel.common.specification.model.defaults import IN_BLOCKS
 from gemel.common.specification.model.schemes import DEFAULT_SCHEME
 from gemel.coordinator.reports.linkage.run_charts import COMMONEST, comparisons
@@ -41,7 +42,7 @@ def write_report(path: Path, content: ReportContent, language: LanguageCode = "e
 
 FILTERS: Mapping[str, Callable[..., str]] = {
     "count": wording.count,
-    "share": wording.share,
+    "share": share,
     "quantity": wording.quantity,
     "probability": wording.probability,
     "score": wording.score,
@@ -80,6 +81,9 @@ def _view(content: ReportContent) -> dict[str, Any]:
         "is_in_blocks": run.mode in IN_BLOCKS,
         "slight": run_charts.SLIGHT,
         "verdict": wording.verdict(content),
+        "claimed": claimed_sentence(linkage.claims),
+        "claimed_quality": claimed_quality(linkage.claims),
+        "before_claimed": None if linkage.latent is None else claimed_quality(linkage.latent.before.claims),
         "key_figures": wording.key_figures(content),
         "figures": {name: draw(chart.drawing, name, chart.alt_text) for name, chart in charts_of(content).items()},
         "comparisons": comparisons(content),
@@ -234,9 +238,9 @@ def _one_person(kind: PairKind) -> str:
     """The part that is one person, with its doubt where that is not nothing."""
     if not kind.shared:
         return gettext("none")
-    part = wording.share(round(kind.one_person, _PARTS))
+    part = share(round(kind.one_person, _PARTS))
     doubt = round(kind.doubt, _PARTS)
-    return f"{part} ±\u00a0{wording.share(doubt)}" if doubt > 0 else part
+    return f"{part} ±\u00a0{share(doubt)}" if doubt > 0 else part
 
 
 def _stages(content: ReportContent) -> list[dict[str, Any]]:

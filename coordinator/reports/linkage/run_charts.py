@@ -16,7 +16,7 @@ from gemel.common.documents.linkage_document import (
     SchemeResult,
 )
 from gemel.common.documents.model_document import FieldParameters, History
-from gemel.common.language import clauses, gettext, listed, marked, named, written
+from gemel.common.language import clauses, gettext, listed, marked, named, share, written
 from gemel.coordinator.reports.linkage import wording
 from gemel.coordinator.reports.linkage.content import ReportContent
 from gemel.coordinator.reports.linkage.statistics_phrases import PHRASES
@@ -98,7 +98,7 @@ def history_chart(history: History) -> Chart:
             strokeDash=_dashes("field:N", names, dashes, title=None),
         )
     )
-    last = clauses(f"{name} {wording.share(values[-1])}" for name, values in history.top_m.items() if len(values))
+    last = clauses(f"{name} {share(values[-1])}" for name, values in history.top_m.items() if len(values))
     alt_text = gettext(
         "Two lines of EM's course over {steps} steps: p, which ends at {p}, and m at each field's top level, which ends"
         " at: {last}."

@@ -6,7 +6,9 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from gemel.common.language import current, decimals, gettext, marked
+from gemel.common.documents.claimed_words import claimed_quality, ends
+from gemel.common.documents.linkage_document import ClaimedRange
+from gemel.common.language import current, decimals, gettext, marked, share
 from gemel.common.specification.model import schemes
 
 from .content import MISSING, ReportContent, RunDescription
@@ -47,17 +49,6 @@ _RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 def count(number: float) -> str:
     """Write a whole number with separators: ``12,345``."""
     return decimals(f"{round(number):,}")
-
-
-def share(value: float, minimum: int = 1) -> str:
-    """Write a share in per cent, never rounding it to a 100 or a 0 that it is not: ``99.96 %``."""
-    if not math.isfinite(value):
-        return "–"
-    digits = minimum
-    if 0.0 < value < 1.0:
-        gap = min(value, 1.0 - value) * 100.0
-        digits = min(max(minimum, math.ceil(-math.log10(2.0 * gap))), 8)
-    return decimals(f"{value * 100.0:.{digits}f}\u00a0%")
 
 
 def quantity(value: float) -> str:
@@ -167,20 +158,13 @@ def verdict(content: ReportContent) -> str:
             " matches were found."
         )
         figures |= _quality(decision.precision, decision.recall) | {"matches": count(content.evaluation.matches)}
-    elif linkage.expected and linkage.blocking:
+    elif claimed := claimed_quality(linkage.claims):
         words = gettext(
             "{links} links were made between the {records_a} records of {file_a} and the {records_b} of {file_b}; no"
-            " truth was supplied, but the model expects {precision} of them to be right and to include {recall} of the"
-            " matches among the candidate pairs."
-        )
-        figures |= _quality(linkage.expected.precision, linkage.expected.recall)
-    elif linkage.expected:
-        words = gettext(
-            "{links} links were made between the {records_a} records of {file_a} and the {records_b} of {file_b}; no"
-            " truth was supplied, but the model expects {precision} of them to be right and to include {recall} of the"
+            " truth was supplied, but by the model {precision} of them are right, and they include {recall} of all"
             " matches."
         )
-        figures |= _quality(linkage.expected.precision, linkage.expected.recall)
+        figures |= claimed
     else:
         words = gettext(
             "{links} links were made between the {records_a} records of {file_a} and the {records_b} of {file_b}; no"
@@ -209,12 +193,12 @@ def _duplicates_verdict(content: ReportContent) -> str:
             " {matches} true ones were found."
         )
         figures |= _quality(decision.precision, decision.recall) | {"matches": count(content.evaluation.matches)}
-    elif linkage.expected:
+    elif claimed := claimed_quality(linkage.claims):
         words = gettext(
             "{several} of the {records} records of {file} are of a person who is in it more than once, in {pairs}"
-            " pairs; the model expects {precision} of these pairs to be right."
+            " pairs; by the model {precision} of these pairs are right, and they include {recall} of the true ones."
         )
-        figures["precision"] = share(linkage.expected.precision)
+        figures |= claimed
     else:
         words = gettext(
             "{several} of the {records} records of {file} are of a person who is in it more than once, in"
@@ -235,21 +219,20 @@ def key_figures(content: ReportContent) -> list[tuple[str, str, str]]:
             (share(decision.recall), gettext("recall"), gettext("of the true matches were found")),
             (score(decision.f1), "F1", gettext("the two in one figure; 1 is perfect")),
         ]
-    expected = linkage.expected
-    if expected:
-        right, found = (
-            gettext("of the links are right, by the model"),
-            gettext("of the matches were found, by the model"),
-        )
-        figures += [
-            (share(expected.precision), gettext("expected precision"), right),
-            (share(expected.recall), gettext("expected recall"), found),
-        ]
-    blocking = linkage.blocking
-    estimated = blocking.estimated_recall if blocking else None
-    if estimated is not None:
-        compared = gettext("of the matches were compared at all, estimated")
-        figures.append((share(estimated), gettext("blocking recall"), compared))
+    claims = linkage.claims
+
+    def claimed(found: ClaimedRange | None, name: str, meaning: str) -> None:
+        if found is not None and found.value is None:
+            figures.append((ends(found), name, meaning))
+        elif found is not None and found.value is not None:
+            figures.append((share(found.value), name, f"{meaning} ({ends(found)})"))
+
+    if claims is not None:
+        claimed(claims.precision, gettext("claimed precision"), gettext("of the links are right, by the model"))
+        claimed(claims.recall, gettext("claimed recall"), gettext("of all matches were found, by the model"))
+        if linkage.blocking is not None and linkage.blocking.estimated_recall is not None:
+            compared = gettext("of the matches were compared at all, estimated")
+            claimed(claims.candidates, gettext("blocking recall"), compared)
     if content.run.one_file:
         alone = gettext("of people who are in the file once")
         figures.append((count(linkage.unlinked.alice), gettext("records"), alone))
@@ -276,9 +259,9 @@ def quality_rows(content: ReportContent) -> list[dict[str, Any]]:
         return {"value": value, "lower": None, "upper": None}
 
     rows: list[dict[str, Any]] = []
-    if claim := content.linkage.expected:
+    if claims := content.linkage.claims:
         claimed = gettext("The model's claim")
-        rows.append({"name": claimed, "precision": point(claim.precision), "recall": point(claim.recall)})
+        rows.append({"name": claimed, "precision": claims.precision, "recall": claims.recall})
     for found in content.linkage.quality:
         name = gettext(QUALITY_NAMES[found.method])
         rows.append({"name": name, "precision": found.precision, "recall": found.recall})

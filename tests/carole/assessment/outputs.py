@@ -49,12 +49,16 @@ def assessed(
     return assess(combined, spec, AssessmentContext(run, **beside), ladders=ladders, advise=False)
 
 
-def linkage(links: int, expected: dict[str, float] | None = None, **precision: dict[str, float]) -> LinkageDocument:
-    """A run's decision with estimates of the share of true links, by method."""
+Interval = dict[str, float | None]
+
+
+def linkage(links: int, claims: dict[str, Interval] | None = None, **precision: Interval) -> LinkageDocument:
+    """A run's decision with the precision and recall that it claims, and estimates of the share of true links."""
     quality = [
         {"method": method, "precision": interval, "recall": None, "observations": 39, "supposes": []}
         for method, interval in precision.items()
     ]
     plain: dict[str, Any] = NO_STATISTICS.linkage.plain()
-    claimed = {} if expected is None else {"expected": expected}
-    return LinkageDocument.of({**plain, "links": links, "quality": quality, **claimed}, "linkage")
+    every = {"value": float(links), "lower": float(links), "upper": float(links)}
+    claimed = None if claims is None else {"compared": every, "matches": every, "candidates": None, **claims}
+    return LinkageDocument.of({**plain, "links": links, "quality": quality, "claims": claimed}, "linkage")

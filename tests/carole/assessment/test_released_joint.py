@@ -180,6 +180,9 @@ def test_an_estimate_of_false_links_widens_the_interval() -> None:
     document = linkage(N, decoys={"value": 0.9, "lower": 0.8, "upper": 0.99})
     means = [float(p.mean()) for p in possible_probabilities(links, document)]
     assert means == pytest.approx([float(links.probability.mean()), 0.8, 0.99])
+    claim = {"value": 0.95, "lower": 0.9, "upper": 0.97}
+    claimed = linkage(N, {"precision": claim, "recall": claim})
+    assert [float(found.mean()) for found in possible_probabilities(links, claimed)][1:] == pytest.approx([0.9, 0.97])
     assert len(possible_probabilities(links, linkage(N))) == 1
     joint = joint_of(codes, [("work", "illness")])
     alone, wide = (judged(links, joint, linkage=of) for of in (None, document))

@@ -152,6 +152,18 @@ def test_the_ends_of_a_fraction_move_the_interval() -> None:
         assert doubtful[name].judged == ends[1].judged
 
 
+def test_both_ends_of_the_claimed_recall_are_possible(population: Built) -> None:
+    fraction = Fraction(value=0.5, low=0.5, high=0.5)
+    of, share = population.combined, {"value": 0.9, "lower": 0.8, "upper": 0.95}
+    sure = {"value": 1.0, "lower": 1.0, "upper": 1.0}
+    true = float(of.probability.sum())
+    believed = Believed.of(of, fraction, linkage(100, {"precision": sure, "recall": share}))
+    assert believed.populations[0] == pytest.approx([2 * true / found for found in (0.9, 0.95, 0.8)])
+    of_few = Believed.of(of, fraction, linkage(10, {"precision": sure, "recall": share | {"value": None}}))
+    assert of_few.populations[0][2] == believed.populations[0][2]
+    assert of_few.populations[0][0] == Believed.of(of, fraction, None).populations[0][0]
+
+
 # The limit on false links: judged by the upper end of the estimate that supposes least, each release by itself.
 
 CHECK = {"value": 0.99, "lower": 0.95, "upper": 0.995}
@@ -169,7 +181,8 @@ def population() -> Built:
 
 
 def run_of(links: int = 100, **intervals: dict[str, float]) -> LinkageDocument:
-    return linkage(links, {"precision": 0.98, "recall": 0.9}, **intervals)
+    claims = {name: {"value": of, "lower": of, "upper": of} for name, of in (("precision", 0.98), ("recall", 0.9))}
+    return linkage(links, claims, **intervals)
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from gemel.carole.engine.decision.claims import FALSE, Off, claims, drawn_errors
+from gemel.carole.engine.decision.coded_links import stated_share
 from gemel.carole.engine.documents.run_documents import findings
 from gemel.carole.engine.run.result import FEWEST
 from tests.carole.engine.runs import ENOUGH, n_right
@@ -70,11 +71,28 @@ def test_without_links_no_precision_is_claimed(linkage):
     assert found.recall.upper < 0.5
 
 
+def test_a_share_below_one_is_not_stated_as_one():
+    assert [stated_share(share) for share in (0.12344, 0.99994, 0.99996, 1 - 1e-12, 1.0)] == [
+        0.1234, 0.9999, 0.9999, 0.9999, 1.0,
+    ]  # fmt: skip
+
+
+def test_a_run_has_the_claims_of_its_links(linkage, files):
+    assert linkage.claims == claims(linkage, files.plan().seed)
+    many = files.linked(assignment="none", threshold=1e-12)
+    assert len(many.links) > many.plausible_links
+    assert many.claims is None
+
+
 def test_of_few_links_the_document_has_intervals_only(linkage, files):
     few = replace(linkage, links=linkage.links[: FEWEST - 1])
+    few = replace(few, claims=claims(few, 1))
     shown = findings(few, files.plan(dependence="auto"), ENOUGH, {}).plain()["linkage"]["claims"]
-    assert shown["precision"]["value"] is None
-    assert shown["precision"]["lower"] <= shown["precision"]["upper"]
+    assert all(figure["value"] is None for figure in shown.values() if figure)
+    for name in ("precision", "recall"):  # an interval may end at the figure itself
+        found, figure = getattr(few.claims, name), shown[name]
+        assert (figure["lower"], figure["upper"]) == (round(figure["lower"], 1), round(figure["upper"], 1))
+        assert figure["lower"] <= found.lower <= found.upper <= figure["upper"]
     every = findings(linkage, files.plan(dependence="auto"), ENOUGH, {}).plain()["linkage"]["claims"]
     assert every["precision"]["value"] > 0.9
 

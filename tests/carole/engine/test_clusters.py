@@ -119,7 +119,7 @@ def test_the_document_counts_entities(every, copies):
         "pairs": len(every.links),
     }
     assert document["entities"]["several"]["alice"] == pytest.approx(160, abs=5)
-    assert document["expected"]["precision"] > 0.97
+    assert document["claims"]["precision"]["value"] > 0.97
 
 
 def test_without_copies_the_links_are_those_of_one_to_one():

@@ -107,7 +107,7 @@ def test_more_links_than_records_are_no_claim(files):
     assert len(found.links) > larger
     assert result_warning("links_exceed_both_files", links=len(found.links), records=larger) in found.warnings
     stated = findings(found, files.plan(), ENOUGH, {}).linkage
-    assert stated.expected is None
+    assert stated.claims is None
     assert all(row.links <= larger for row in stated.thresholds)
     (between,) = number_warnings(110, 100, 120)
     assert between.code == "links_exceed_smaller_file"

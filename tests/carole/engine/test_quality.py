@@ -10,14 +10,14 @@ import pytest
 from benchmarks import claimed
 from benchmarks.claimed import CHECK, built_files, built_plan
 from gemel.carole.engine import Candidates, conclude
-from gemel.carole.engine.decision.quality import Decided, Fitted, drawn_matches, replicates
+from gemel.carole.engine.decision.quality import Decided, Fitted, drawn_matches, quality_warnings, replicates
 from gemel.carole.engine.documents.run_documents import findings
 from gemel.carole.engine.inputs.files import WholeFiles
 from gemel.carole.engine.pairs.check_agreement import CheckAgreement
 from gemel.carole.engine.pairs.stream import KeptPairs
 from gemel.carole.engine.resolution.padded import without
 from gemel.carole.engine.resolution.resolution_request import ResolutionRequest, pack_request, unpack_request
-from gemel.carole.evaluation.quality_estimate import Claim
+from gemel.carole.evaluation.quality_estimate import Claim, Claims, Interval, QualityEstimate
 from gemel.carole.fellegi_sunter.model import PatternCounts
 from gemel.common.errors import ErrorCode
 from tests.carole.engine.progress import quiet
@@ -58,10 +58,10 @@ def test_agreement_is_that_of_the_values(halfway: tuple[Candidates, KeptPairs]) 
 
 def test_kin_that_the_model_takes_for_matches_are_found_and_warned_of() -> None:
     found = claimed.kin(5, 0)
-    assert found.claimed.precision > 0.95 > 0.85 > found.true.precision
+    assert found.claimed.precision.value > 0.95 > 0.85 > found.true.precision
     checked, decoys = (found.found[method, "precision"] for method in ("check_field", "decoys"))
-    assert checked.lower < found.true.precision < checked.upper < found.claimed.precision
-    assert decoys.upper < found.claimed.precision
+    assert checked.lower < found.true.precision < checked.upper < found.claimed.precision.lower
+    assert decoys.upper < found.claimed.precision.lower
 
 
 @pytest.mark.parametrize("assignment", ["one_to_one", "greedy", "many_to_one", "one_to_many", "none"])
@@ -71,12 +71,31 @@ def test_estimates_under_each_assignment(assignment: str) -> None:
     assert {"bootstrap", "check_field"} >= {estimate.method for estimate in linkage.quality} >= {"bootstrap"}
     document = findings(linkage, PLAN, ENOUGH, {}).linkage
     assert [estimate.method for estimate in document.quality] == [estimate.method for estimate in linkage.quality]
-    claims, excluded = document.expected, 0
+    claims, apart = linkage.claims, 0
     for estimate in document.quality:
         assert estimate.precision.lower <= estimate.precision.value <= estimate.precision.upper
         for interval, claim in ((estimate.precision, claims.precision), (estimate.recall, claims.recall)):
-            excluded += interval is not None and not interval.lower <= claim <= interval.upper
-    assert sum(warning.code == "claim_outside_interval" for warning in linkage.warnings) == excluded
+            apart += interval is not None and (interval.upper < claim.lower or claim.upper < interval.lower)
+    assert sum(warning.code == "claim_outside_interval" for warning in linkage.warnings) == apart
+
+
+def test_an_estimate_contradicts_the_claim_where_the_intervals_do_not_meet() -> None:
+    number = Interval(100.0, 90.0, 110.0)
+    claims = Claims(Interval(0.95, 0.9, 0.97), Interval(0.9, 0.8, 0.95), number, number, None)
+    plan = replace(PLAN, check_field=None)
+
+    def warned(precision: Interval, recall: Interval | None = None) -> list[str]:
+        estimate = QualityEstimate("bootstrap", precision, recall, 39, ())
+        return [warning.text for warning in quality_warnings(claims, (estimate,), plan)]
+
+    assert warned(Interval(0.85, 0.8, 0.91)) == []  # it excludes the figure itself
+    (text,) = warned(Interval(0.85, 0.8, 0.89))
+    assert text.startswith("By the model the links have a precision of 90.00% to 97.00%, but by the bootstrap one of ")
+    assert len(warned(Interval(0.99, 0.98, 0.99999), Interval(0.5, 0.4, 0.6))) == 2
+    assert "98.00% to 99.99%." in warned(Interval(0.99, 0.98, 0.99999))[0]
+    of_all = Interval(0.8, 0.7, 0.9).of_whole(Interval(0.5, 0.4, 0.6))
+    assert (of_all.value, of_all.lower, of_all.upper) == pytest.approx((0.4, 0.28, 0.54))
+    assert Interval(0.8, 0.7, 0.9).of_whole(None) == Interval(0.8, 0.7, 0.9)
 
 
 def test_the_same_seed_gives_the_same_estimates() -> None:

@@ -208,8 +208,8 @@ def test_every_candidate_pair_as_a_link(checked: Checked) -> None:
 def test_links_that_are_too_improbable(checked: Checked) -> None:
     stated = checked.result.document.linkage
     refused(checked, lie(checked.result, stated.links, threshold=0.2), "another threshold")
-    poor = stated.expected.model_copy(update={"precision": 0.4})
-    refused(checked, lie(checked.result, stated.links, expected=poor), "less probable on average")
+    poor = stated.claims.model_copy(update={"precision": stated.claims.precision.model_copy(update={"value": 0.4})})
+    refused(checked, lie(checked.result, stated.links, claims=poor), "less probable on average")
 
 
 def test_fewer_records_than_links(checked: Checked) -> None:

@@ -207,9 +207,8 @@ def test_a_report_is_made_from_the_statistics(which, request):
     assert counts["kept"] == sum(counts["histogram"]["counts"])
     assert counts["unlinked"] == {"alice": N - counts["links"], "bob": N - counts["links"]}
     assert (counts["blocking"] is None) == (which == "unblocked")
-    expected = counts["expected"]
-    assert expected is not None
-    assert 0.9 < expected["precision"] <= 1
+    precision = counts["claims"]["precision"]
+    assert 0.9 < precision["lower"] <= precision["value"] <= precision["upper"] <= 1
     assert 0 < counts["floor"] < 1
     assert content.timings.stages[0].name == "read"
 

@@ -36,8 +36,8 @@ PLURALS = {"de": "nplurals=2; plural=(n != 1);", "fr": "nplurals=2; plural=(n > 
 CODES = tuple(PLURALS)
 CONSOLE = "console."
 """What the names of the consoles' catalogues begin with."""
-REPORTS = ("common/language", "risk/report", "coordinator/reports")
-CONSOLES = ("common/language", "console/web", "console/custodian", "console/coordinator")
+REPORTS = ("common/documents", "common/language", "risk/report", "coordinator/reports")
+CONSOLES = ("common/documents", "common/language", "console/web", "console/custodian", "console/coordinator")
 TITLES = {"": "Reports", CONSOLE: "Consoles"}
 _KEYWORDS = {"gettext": None, "ngettext": (1, 2), "marked": None, "_": None}
 _TEMPLATE = {"trimmed": "true", "trim_blocks": "true", "lstrip_blocks": "true", "silent": "false"}

@@ -15,11 +15,14 @@ from gemel.carole.projects.project import PolicyDecision, State
 from gemel.carole.store.database import Database
 from gemel.carole.store.results import REPORT
 from gemel.carole.store.tables import projects
+from gemel.common.documents.model_document import StatisticsDocument
 from gemel.common.parties import Role, Side
 from gemel.protos.linkage.v1 import contribution_pb2
 from tests.carole.deployment import SPECIFICATION, Deployment, Upload, make_upload, people
+from tests.carole.engine.no_statistics import NO_STATISTICS
 from tests.carole.service.test_ownership import deployment, listed, several
 from tests.console.coordinator.served import forms, served_to
+from tests.coordinator.reports.linkage.conftest import CLAIMS
 
 __all__ = ["deployment", "several"]
 
@@ -183,6 +186,24 @@ def test_the_second_steward_reads_who_has_signed_and_why_and_what_was_measured(
         assert second.post(f"{PROJECT}/decide", **sent)[0] == 303
         assert "/decide" not in second.client.get(PROJECT).text
     assert deployment.store.projects.get("trial").state is State.RELEASED
+
+
+def test_the_page_of_a_run_has_what_is_claimed_with_its_interval(
+    deployment: Deployment, uploads: dict[Side, Upload]
+) -> None:
+    contributed(deployment, uploads, *Side)
+    deployment.coordinator().start("trial")
+    lease = deployment.store.runs.take("worker")
+    assert lease is not None
+    claimed = StatisticsDocument.of(
+        {**NO_STATISTICS.plain(), "linkage": {**NO_STATISTICS.linkage.plain(), "links": 60, "claims": CLAIMS}},
+        "claimed",
+    )
+    shares = {str(side.role): [b"share"] for side in Side}
+    deployment.store.runs.finish(lease, 60, {**shares, str(Role.COORDINATOR): [claimed.written()]})
+    with served_to(deployment, "coordinator") as console:
+        page = console.client.get(f"{PROJECT}/results").text.replace("\N{NO-BREAK SPACE}", " ")
+    assert "By the model 99.8 % (99.0 to 99.96 %) of the links are right" in page
 
 
 def test_a_steward_hands_over_for_an_owner_who_has_left(deployment: Deployment) -> None:

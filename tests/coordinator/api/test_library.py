@@ -14,6 +14,7 @@ import polars as pl
 import pytest
 
 import gemel
+from gemel.common.documents.claimed_words import claimed_share
 from gemel.common.errors import ErrorCode
 from gemel.coordinator.demonstration.people import IDENTIFIER, TRUTH, two_files
 from tests.carole.refusals import refusal
@@ -107,7 +108,9 @@ def test_the_links_are_judged_and_shown(people: Tables, linked: gemel.LinkedFile
     assert linked.charts()["weights"].to_dict()["$schema"]
     shown = linked._repr_html_()
     assert f"{linked.links.height:,}" in shown
-    assert "precision" in shown
+    claims = linked.statistics.linkage.claims
+    assert f'<td style="text-align:left">{claimed_share(claims.precision)}</td>' in shown
+    assert claims.precision.lower <= claims.precision.value <= claims.precision.upper
 
 
 def test_other_records_than_those_linked_are_no_truth(people: Tables, linked: gemel.LinkedFiles) -> None:

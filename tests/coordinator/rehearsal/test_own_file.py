@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -69,6 +70,7 @@ def test_the_command_writes_persons_and_a_report(
     command(path, written, tmp_path / "out", threads=1)
     printed = " ".join(capsys.readouterr().out.split())
     assert "people are in people.csv more than once" in printed
+    assert re.search(r"By the model [\d.]+ % \([\d.]+ to [\d.]+ %\) of the links are right", printed)
     persons = pl.read_csv(tmp_path / "out" / "persons.csv")
     report = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
     assert f"{persons.height} of the " in report

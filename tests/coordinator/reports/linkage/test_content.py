@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gemel.common.errors import GemelErrors
+from gemel.common.language import share
 from gemel.coordinator.reports.linkage import wording
 from tests.coordinator.reports.linkage.documents import content_of
 
@@ -79,12 +80,12 @@ def test_an_absent_document_is_named(documents: dict[str, Any]) -> None:
     ("function", "value", "text"),
     [
         (wording.count, 1234567, "1,234,567"),
-        (wording.share, 0.9996, "99.96 %"),
-        (wording.share, 0.5, "50.0 %"),
-        (wording.share, 1.0, "100.0 %"),
-        (wording.share, 0.0, "0.0 %"),
-        (wording.share, 0.0000012, "0.0001 %"),
-        (wording.share, math.nan, "–"),
+        (share, 0.9996, "99.96 %"),
+        (share, 0.5, "50.0 %"),
+        (share, 1.0, "100.0 %"),
+        (share, 0.0, "0.0 %"),
+        (share, 0.0000012, "0.0001 %"),
+        (share, math.nan, "–"),
         (wording.quantity, 0.0, "0"),
         (wording.quantity, 1234.5, "1,234"),
         (wording.quantity, 12.345, "12.3"),
@@ -117,7 +118,7 @@ def test_examples(function: object, value: float, text: str) -> None:
 
 @given(st.floats(1e-9, 1 - 1e-9))
 def test_a_share_short_of_all_or_nothing_reads_so(value: float) -> None:
-    written = float(wording.share(value).split("\u00a0")[0])
+    written = float(share(value).split("\u00a0")[0])
     assert 0.0 < written < 100.0
     assert written == pytest.approx(100 * value, abs=0.05)
     assert 0.0 < float(wording.probability(value)) < 1.0

@@ -14,6 +14,7 @@ from gemel.common.documents.result_warning import result_warning
 from gemel.common.errors import GemelErrors
 from gemel.coordinator.reports.linkage import render_report, write_report
 from gemel.risk.report.drawing import COLOURS
+from tests.coordinator.reports.linkage.conftest import CLAIMS
 from tests.coordinator.reports.linkage.documents import content_of
 
 VOID = {"meta", "link", "br", "img", "hr", "input"}
@@ -147,7 +148,12 @@ def test_what_it_says_with_truth(documents: dict[str, Any]) -> None:
 def test_what_it_says_without_truth(documents: dict[str, Any]) -> None:
     page = Page(html_of(without_truth(documents)))
     for phrase in (
-        "the model expects 99.8 % of them to be right and to include 99.3 % of the matches among the candidate pairs.",
+        "by the model 99.8 % (99.0 to 99.96 %) of them are right, and they include 99.3 % (97.0 to 99.6 %) of all "
+        "matches.",
+        "99.8 % claimed precision of the links are right, by the model (99.0 to 99.96 %)",
+        "99.3 % claimed recall of all matches were found, by the model (97.0 to 99.6 %)",
+        "98.4 % blocking recall of the matches were compared at all, estimated (95.1 to 99.7 %)",
+        "By the model 99.8 % (99.0 to 99.96 %) of the links are right",
         "40,000 of 20,000,000, 99.8 % fewer",
         "estimated to hold 98.4 % of the matches",
         "surname, sex",
@@ -160,11 +166,19 @@ def test_what_it_says_without_truth(documents: dict[str, Any]) -> None:
     assert sorted(drawings) == sorted(f"{name}-alt" for name in CHARTS if name not in judged)
 
 
+def test_of_few_links_the_report_has_the_interval_alone(documents: dict[str, Any]) -> None:
+    few = {"value": None, "lower": 0.8, "upper": 1.0}
+    documents["linkage"]["claims"] = {**CLAIMS, "precision": few, "recall": few}
+    text = Page(html_of(without_truth(documents))).text.replace("\N{NO-BREAK SPACE}", " ")
+    assert "by the model 80.0 to 100.0 % of them are right" in text
+    assert "80.0 to 100.0 % claimed precision" in text
+
+
 def test_only_what_must_be_there_is_needed(documents: dict[str, Any]) -> None:
     """The optional entries of the documents may all be absent."""
     bare = without_truth(documents)
     del bare["evaluation"], bare["run"]["specification_digest"]
-    for key in ("expected", "patterns", "floor"):
+    for key in ("claims", "patterns", "floor"):
         del bare["linkage"][key]
     del bare["linkage"]["blocking"]["estimated_recall"], bare["linkage"]["histogram"]["links"]
     del bare["timings"]["peak_memory_bytes"], bare["timings"]["threads"]
@@ -445,7 +459,7 @@ LATENT = {
     "effect": EFFECT,
     "iterations": 9,
     "converged": False,
-    "before": {"links": 17, "precision": 0.9, "recall": 0.8},
+    "before": {"links": 17, "claims": CLAIMS},
     "bits": [-1.0, 0.5, 1.0, 1.5, 3.0],
     "explained": [
         {
@@ -467,7 +481,7 @@ def test_the_evidence_of_the_values_is_shown_beside_agreement_alone(documents: d
     documents["linkage"]["latent"] = LATENT
     text = Page(html_of(documents)).text.replace("\N{NO-BREAK SPACE}", " ")
     for phrase in (
-        "Agreement alone made 17 links, of which the model expected 90.0 % to be right",
+        "Agreement alone made 17 links, of which by the model 99.8 % (99.0 to 99.96 %) were right",
         "On average: all links (19)",
         "few observations for so many",
         "depend on each other in it: Age and Car",
@@ -542,6 +556,7 @@ def test_the_claim_is_shown_beside_what_checks_it(documents: dict[str, Any]) -> 
     for with_truth in (True, False):
         page = Page(html_of(documents if with_truth else without_truth(documents))).text
         assert "The model's claim, checked" in page
+        assert "99.81 % 99.02 % to 99.96 %" in page.replace("\xa0", " ")
         assert "97.12 % 95.23 % to 98.76 %" in page.replace("\xa0", " ")
         assert "96.67 % 95.78 % to 97.89 %" in page.replace("\xa0", " ")
         assert "57 links in doubt" in page
