@@ -13,7 +13,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from gemel.carole.engine.decision.claims import claims
+from gemel.carole.engine.decision.claims import with_claims
 from gemel.carole.engine.decision.decoys import DecoySource, count_linked, floor_of_decoys
 from gemel.carole.engine.decision.estimated import Estimated, estimated, estimation, rule_fields
 from gemel.carole.engine.decision.quality import (
@@ -36,7 +36,7 @@ from gemel.carole.evaluation.quality_estimate import Claim, Claims, QualityEstim
 from gemel.carole.fellegi_sunter.link_posterior import of_persons
 from gemel.carole.fellegi_sunter.linkage_draws import LinkageDraws, ModelDraws, draw_linkages
 from gemel.carole.fellegi_sunter.model import PatternCounts
-from gemel.carole.fellegi_sunter.recall import blocking_recall, key_agreement
+from gemel.carole.fellegi_sunter.recall import blocking_recall
 from gemel.carole.fellegi_sunter.schemes import FittedScheme
 from gemel.common.arrays import F64, I32, I64, Flags
 from gemel.common.progress import Progress, StageProgress
@@ -139,9 +139,7 @@ def conclude(
     fitted, posterior, decision = fit.scheme, fit.posterior, fit.decision
     scored, patterns, model = fit.scored, found.patterns, fitted.model
     twice = duplicates(found.equal, decision.pairs)
-    missing = np.array([found.missing[field.name] for field in model.fields])
-    agreement = key_agreement(model, (1 - missing).prod(axis=1), believed=False)
-    blocking = blocking_recall(patterns.mask, fit.matches, rule_fields(plan), agreement)
+    blocking = blocking_recall(fitted, float(fit.matches.sum()), rule_fields(plan))
     linkage = Linkage(
         model=model,
         scheme=fitted,
@@ -170,7 +168,8 @@ def conclude(
         peak_bytes=found.peak_bytes,
         copies=found.counted(plan),
     )
-    claimed = claims(linkage, plan.seed)
+    linkage = with_claims(linkage, plan.seed)
+    claimed = linkage.claims
     quality = tuple(
         quality_estimates(
             found, kept, fit, claimed, plan, lambda part: progress("decide", last + (1 - last) * part), decoys
@@ -183,7 +182,6 @@ def conclude(
     of_quality = quality_warnings(claimed, quality, plan)
     linkage = replace(
         linkage,
-        claims=claimed,
         quality=quality,
         draws=None if drawn is None else drawn.among(decision.order),
         warnings=(*linkage.warnings, *of_quality, *(() if drawn is None else drawn.warnings)),

@@ -148,9 +148,7 @@ class RunRefit:
         maximum = self.budget.free // KEPT_PAIR_BYTES
         threshold, minimum = self.plan.threshold, KEPT_PROBABILITY
         n_records = self.found.n_a + self.found.n_b
-        choice = choose_classes(
-            weight, chance, classes.count, threshold, maximum, KEPT_PAIR_BYTES, minimum, n_records
-        )
+        choice = choose_classes(weight, chance, classes.count, threshold, maximum, KEPT_PAIR_BYTES, minimum, n_records)
         self.budget.take(KEPT_PAIR_BYTES * choice.n_pairs, "the pairs above the floor", "raise links.threshold")
         # Classes hold rounded factors: a pair may lie half a step below its class.
         floor = choice.floor * math.log(2.0) - self.resolution

@@ -13,7 +13,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from gemel.carole.engine.decision.claims import claims
+from gemel.carole.engine.decision.claims import with_claims
 from gemel.carole.engine.decision.coded_links import GROUP
 from gemel.carole.engine.decision.conclusion import conclude
 from gemel.carole.engine.decision.estimated import decide, fitted_scheme, scored_patterns, worth_keeping
@@ -184,7 +184,7 @@ def extended(
         ),
         latent=latent_result(fit, patterns, (scores, decision.links), linkage, plan, unconstrained, learn_from),
     )
-    return replace(linkage, claims=claims(linkage, plan.seed))
+    return with_claims(linkage, plan.seed)
 
 
 def _with_others(scores: ScoredPairs, pairs: Pairs, fit: ExtendedFit, scored: ScoredPatterns) -> ScoredPairs:
@@ -274,7 +274,13 @@ def _as_in_mode_open(found: Candidates, plan: LinkagePlan) -> tuple[Candidates, 
     scored = worth_keeping(fitted, scored_patterns(fitted, found.patterns), plan, found.levels, found.lacking)
     n_pairs, minimum = found.patterns.n_pairs, KEPT_PROBABILITY
     chosen = choose_classes(
-        scored.weight, scored.probability, scored.count, plan.threshold, n_pairs, KEPT_BYTES, minimum,
+        scored.weight,
+        scored.probability,
+        scored.count,
+        plan.threshold,
+        n_pairs,
+        KEPT_BYTES,
+        minimum,
         found.n_a + found.n_b,
     )
     selected = chosen.patterns

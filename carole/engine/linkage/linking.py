@@ -9,7 +9,7 @@ from functools import partial
 
 import numpy as np
 
-from gemel.carole.engine.decision.claims import claims
+from gemel.carole.engine.decision.claims import with_claims
 from gemel.carole.engine.decision.conclusion import conclude
 from gemel.carole.engine.decision.decoys import decoys_of_files, records_and_decoys
 from gemel.carole.engine.decision.estimated import scored_patterns
@@ -83,7 +83,7 @@ def deduplicate(part: SignatureSet, plan: LinkagePlan, resources: Resources, pro
         warnings=tuple(warning for warning in linkage.warnings if warning.code not in NOT_OF_ONE_FILE),
         one_file=part.n_rows,
     )
-    return replace(linkage, claims=claims(linkage, plan.seed)), person
+    return with_claims(linkage, plan.seed), person
 
 
 def _with_an_empty_record(part: SignatureSet) -> SignatureSet:
@@ -197,7 +197,7 @@ def with_entities(
         entities=entities,
         copies=(None, None),
     )
-    linkage = replace(linkage, claims=claims(linkage, plan.seed))
+    linkage = with_claims(linkage, plan.seed)
     if n_links <= linkage.plausible_links:
         return linkage
     exceeding = result_warning("links_exceed_both_files", links=n_links, records=max(linkage.records))

@@ -51,8 +51,8 @@ def choose_classes(
     """Choose the classes of pairs of highest weight that have at most `maximum` pairs.
 
     `threshold`: smallest probability of a link: such pairs must fit, or the decision would be wrong; `maximum`: pairs
-    that memory allows; `bytes_each`: memory of a pair, for the error; `n_records`: of both files together. Classes of equal weight stay together, so that
-    what is kept does not depend on an arbitrary order.
+    that memory allows; `bytes_each`: memory of a pair, for the error; `n_records`: of both files together. Classes of
+    equal weight stay together, so that what is kept does not depend on an arbitrary order.
     """
     order = np.argsort(-weight, kind="stable")
     weight, probability = weight[order], probability[order]

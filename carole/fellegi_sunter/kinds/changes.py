@@ -96,8 +96,10 @@ class Changes:
 
     def log_changed(self, missing: int, rates: Sequence[float]) -> float:
         """Log probability that just these fields of a person changed."""
-        of_units = (math.log(c) if unit & missing else math.log1p(-c) for unit, c in zip(self.units, rates, strict=True))
-        return sum(of_units) + self.log_which(missing)
+        total = self.log_which(missing)
+        for unit, rate in zip(self.units, rates, strict=True):
+            total += math.log(rate) if unit & missing else math.log1p(-rate)
+        return total
 
 
 def _log_of_group(group: int, missing: int, rate: float) -> float:
@@ -135,7 +137,7 @@ class Sizes:
     def of(self, table: F64, log_expected: F64) -> F64:
         """Values at expected numbers of a table of shape (n_numbers, n_kinds, n_steps); numbers first, kinds last."""
         below, part = self.place(log_expected)
-        kind = np.arange(table.shape[1])
+        kind = np.arange(table.shape[1], dtype=np.int64)
         number = np.arange(len(table)).reshape(-1, *[1] * (below.ndim - 1))
         return np.asarray(table[number, kind, below] * (1 - part) + table[number, kind, below + 1] * part)
 
@@ -165,8 +167,8 @@ class Learnt:
 
     @property
     def mean_rates(self) -> F64:
-        """Expected rates of change."""
-        return np.einsum("j,juv,uv->u", self.weight, self.chance, self.rates)
+        """Rates of change: the mean of their logarithms."""
+        return np.asarray(np.exp(np.einsum("j,juv,uv->u", self.weight, self.chance, np.log(self.rates))))
 
     def parts(self, sizes: Sizes) -> tuple[F64, F64]:
         """Of each kind the expected part that is one person, and its standard deviation."""
@@ -231,7 +233,9 @@ def learnt(
             of_kinds = sizes.of(averaged, mean[:, None, :] + of_rate[None])
             chance[:, u] = softmax(of_kinds.sum(axis=2) + belief[u], axis=1)
         mean, _ = _expected(log_numbers, which, changed, chance, log_rates)
-        by_family = np.stack([sizes.of(each[None].repeat(len(mean), 0), mean).sum(1) for each in np.moveaxis(table, 1, 0)], axis=1)
+        below, part = sizes.place(mean)
+        lower, upper = (table[np.arange(len(table)), :, place] for place in (below, below + 1))
+        by_family = (lower * (1 - part[..., None]) + upper * part[..., None]).sum(axis=1)
         of_family = softmax(by_family + sizes.log_family, axis=1)
     log_weight = log_prior + (of_family * by_family).sum(axis=1)
     log_weight += _entropy(chance, belief).sum(axis=1) + _entropy(of_family, sizes.log_family)
@@ -273,4 +277,3 @@ def _part_of(each: int, known: set[int], changes: Changes) -> bool:
     """Whether some kind lacks a part of each of these units, and of no other."""
     units = [u for u, unit in enumerate(changes.units) if unit & each]
     return any(bool(other) and [u for u, unit in enumerate(changes.units) if unit & other] == units for other in known)
-

@@ -231,8 +231,8 @@ class JointModel:
     def shared_levels(self, densities: Densities, identified: U64, matches: F64) -> F64:
         """Expected matches by field and level, of the kinds that share the field: shape (n_fields, n_levels).
 
-        `densities`: of the patterns under this model; `identified` (uint64, shape (n_patterns,)): bit q is set where a pattern identifies m of field q; `matches`
-        (float64, shape (n_patterns,)): expected matches.
+        `densities`: of the patterns under this model; `identified` (uint64, shape (n_patterns,)): bit q is set where a
+        pattern identifies m of field q; `matches` (float64, shape (n_patterns,)): expected matches.
         """
         of_one = Kinds(self.kinds.shared, np.maximum(self.kinds.pairs * self.relations.one_person, TINY))
         each = posteriors(of_one, densities) * matches

@@ -91,6 +91,9 @@ NEARLY_ALL = 0.9
 RARE = 0.05
 """Share of strangers' pairs from which a level shows whether values are replaced."""
 
+SEVERAL = 4
+"""Matches of a record, on average, that are plausible where it may have any number."""
+
 POSSIBLE = 0.01
 """Least part of a kind that may be one person when pairs to keep are chosen."""
 
@@ -120,8 +123,8 @@ class _Steps:
         self.vectors = Vectors(self.gamma)
         self._densities: Densities | None = None
         self.plain = dependence == "none"
-        once = ("one_to_one", "greedy", "clusters")
-        self._one_each = settings.one_to_one if pairs is None else pairs[0].assignment in once
+        once = "one_to_one" if settings.one_to_one else "none"
+        self._most = _most_matches(once if pairs is None else pairs[0].assignment, model.n_a, model.n_b)
         self._model, self._settings, self._p, self._p_prior = model, settings, p, p_prior
         self._fields, self._pairs, self._evidence = model.fields, pairs, evidence
         self._largest_clique = LARGEST_CLIQUE[dependence]
@@ -200,10 +203,9 @@ class _Steps:
     def kinds(self, law: Distribution, agreement: F64, start: Sequence[int] = ()) -> Kinds:
         counted, n_persons = self.counted(law, agreement), float(min(self._model.n_a, self._model.n_b))
         if self.plain:
-            most = n_persons if self._one_each else self.n_pairs
             kinds = Kinds((STRANGERS, self._shareable.everything), np.array([self.n_pairs, n_persons / 2]))
             kinds = fitted(kinds, counted)[0]
-            return replace(kinds, pairs=np.array([self.n_pairs, min(float(kinds.pairs[1]), most)]))
+            return replace(kinds, pairs=np.array([self.n_pairs, min(float(kinds.pairs[1]), self._most)]))
         return search(counted, self.n_pairs, n_persons, self._shareable, self._groups, start)
 
     # Relations.
@@ -221,7 +223,7 @@ class _Steps:
                 if math.log(self.n_pairs) + top[0] < 0}  # fmt: skip
         full = self._shareable.everything
         return relations(
-            kinds, self._fields, log_top[:n], n_records, exclusion, one_each=self._one_each,
+            kinds, self._fields, log_top[:n], n_records, exclusion, most=self._most,
             expected_matches=self._settings.expected_matches,
             absent=[(full & ~each, math.log(found)) for each, found in seen.items()],
         )  # fmt: skip
@@ -385,6 +387,12 @@ def held(m: F64, believed: F64, u: F64, fields: Sequence[FieldLevels]) -> F64:
     return kept
 
 
+def _most_matches(assignment: str, n_a: int, n_b: int) -> float:
+    """Matches that there can be; where nothing bounds them, as many as are plausible."""
+    bounds = {"many_to_one": n_a, "one_to_many": n_b, "none": SEVERAL * max(n_a, n_b)}
+    return float(bounds.get(assignment, min(n_a, n_b)))
+
+
 def _unions(groups: Sequence[int]) -> set[int]:
     found = {0}
     for group in groups:
@@ -482,7 +490,9 @@ def fit_joint(
     if step.plain:
         state = replace(state, law=step.independent_law(current.u), agreement=current.m)
     joint = replace(step.joint(state, recall, rounds, converged=converged), misfits=step.misfits(state))
-    warnings = second_warnings(current, state.agreement, step.level_counts, float(state.matches.sum()), settings, rules)
+    # The plain fit is where this one began: only if there is no other does it matter whether it converged.
+    ended = current if step.plain else replace(current, converged=True)
+    warnings = second_warnings(ended, state.agreement, step.level_counts, float(state.matches.sum()), settings, rules)
     if dependence == "none":
         warnings = (*warnings, *ignored_dependence(joint.misfits))
     if not converged:

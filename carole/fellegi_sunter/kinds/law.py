@@ -149,9 +149,9 @@ class Tables:
     def __init__(
         self, gamma: I8, weight: F64, n_levels: Sequence[int], estimation_mask: EstimationMask | None, scale: float
     ) -> None:
-        mask, rules = (np.zeros(len(gamma)), ()) if estimation_mask is None else estimation_mask
+        mask, rules = (np.zeros(len(gamma), dtype=np.uint32), ()) if estimation_mask is None else estimation_mask
         weighted = weight > 0
-        few, mask = coarse(gamma, n_levels)[weighted], np.asarray(mask)[weighted]
+        few, mask = coarse(gamma, n_levels)[weighted], np.asarray(mask, dtype=np.uint32)[weighted]
         code = np.unique(mask, return_inverse=True)[1].ravel().astype(np.int64)
         for column in few.T:
             if code.max(initial=0) > LARGEST_CODE:
@@ -161,7 +161,7 @@ class Tables:
         self._gamma = np.ascontiguousarray(few[first])
         self._weight = np.bincount(member.ravel(), weight[weighted], minlength=len(first)).astype(np.float64)
         self._n_levels = [min(n, 3) for n in n_levels]
-        self._estimation_mask = EstimationMask(mask[first].astype(np.uint32), rules)
+        self._estimation_mask = EstimationMask(mask[first], rules)
         self._scale = scale
         self._known: dict[tuple[int, int, int], float] = {}
 

@@ -264,7 +264,9 @@ def _sized(density: F64, count: F64, found: F64, sizes: F64, steps: int, toleran
             sizes[k] = new
         if moved < tolerance:
             break
-    total = -(sizes * found).sum()
+    total = 0.0
+    for k in range(n_kinds):
+        total -= sizes[k] * found[k]
     for i in range(n):
         mixture = 0.0
         for k in range(n_kinds):

@@ -50,10 +50,14 @@ UNKNOWN = 0.08
 
 SPREAD_OF_CHANGE, SPREAD_OF_NONE, SPREAD_OF_KIN, SPREAD_OF_CHANCE = 0.7, 0.3, 1.2, 0.3
 """Standard deviations of the natural logarithms of the expected numbers of pairs: of one person with some change and
-with none, given how often what changes, of kin, given how many have family, and of two whose values coincide, beside `UNKNOWN`."""
+with none, given how often what changes, of kin, given how many have family, and of two whose values coincide, beside
+`UNKNOWN`."""
 
 SPREAD_TOGETHER = 1.6
 """The same of kinds that lack several units, upwards."""
+
+LEAST = -25.0
+"""Least logarithm of an expected number of pairs."""
 
 DRAWS = 400
 """Draws of the parts of all kinds."""
@@ -145,85 +149,98 @@ def relations(
     n_records: tuple[int, int],
     exclusion: Exclusion,
     *,
-    one_each: bool,
+    most: float,
     expected_matches: float | None = None,
     absent: Sequence[tuple[int, float]] = (),
 ) -> Relations:
     """What part of each kind is one person.
 
     `log_top` (float64, shape (n_kinds, n_fields + 1)): log probability that strangers agree at the top level in all
-    fields of the kind; and in each of its fields, 0 of others; `one_each`: whether a record has one match at most;
+    fields of the kind; and in each of its fields, 0 of others; `most`: matches that there can be;
     `absent`: fields that might have changed together and of which no kind is, each with the logarithm of the share of
     such pairs that could be found.
     """
-    smaller, n_pairs = min(n_records), float(n_records[0]) * n_records[1]
     full = max(kinds.shared, key=lambda shared: shared.bit_count())
-    most = max(smaller if one_each else 4.0 * max(n_records), 2.0)
-    log_numbers = np.linspace(math.log(0.1), math.log(most), 61)
+    log_numbers = np.linspace(math.log(0.1), math.log(max(most, 2.0)), 61)
     # Half of the belief is even in the share of people in common, half in its logarithm.
-    log_prior = np.log(0.5 / (log_numbers[-1] - log_numbers[0]) + 0.5 * np.exp(log_numbers) / most)
+    log_prior = np.log(0.5 / (log_numbers[-1] - log_numbers[0]) + 0.5 * np.exp(log_numbers - log_numbers[-1]))
     if expected_matches is not None:
         log_prior -= 0.5 * ((log_numbers - math.log(expected_matches)) / 0.7) ** 2
-    grid = np.arange(-25.0, log_numbers[-1] + STEP, STEP)
-    family = math.log(FAMILY * smaller) + SPREAD_OF_FAMILY * _FAMILIES
-    changes = Changes.of(fields)
-    of_kind = [
-        _sizes(k, shared, n, fields, log_top, smaller, n_pairs, grid, family, exclusion, full, one_each=one_each,
-               several=changes.changed(full & ~shared).sum() > 1)
-        for k, (shared, n) in enumerate(zip(kinds.shared, kinds.pairs, strict=True))
+    changes, of_kind = Changes.of(fields), _OfKind(kinds, fields, log_top, n_records, exclusion, most)
+    grid = np.arange(LEAST, log_numbers[-1] + STEP, STEP)
+    missing = [full & ~shared for shared in kinds.shared if shared != STRANGERS]
+    found = [
+        of_kind(k, grid, several=changes.changed(full & ~shared).sum() > 1)
+        for k, shared in enumerate(kinds.shared)
         if shared != STRANGERS
     ]
-    of_sizes = (np.stack(each) for each in zip(*of_kind, strict=True))
-    sizes = Sizes(-25.0, family, log_belief(_FAMILIES), *of_sizes, expit(_LOGIT))
-    missing = [full & ~shared for shared in kinds.shared if shared != STRANGERS]
-    found = learnt(log_numbers, log_prior, changes, missing, sizes, absent)
-    one_person, doubt = (np.concatenate([[0.0], each]) for each in found.parts(sizes))
-    drawn = found.drawn(sizes, DRAWS, np.random.default_rng(DRAWS))
-    by_chance = (one_person < 0.01) & (kinds.pairs > 3.0 * smaller)
+    log_likelihood, density = (np.stack(each) for each in zip(*found, strict=True))
+    sizes = Sizes(LEAST, of_kind.log_family, log_belief(_FAMILIES), log_likelihood, density, expit(_LOGIT))
+    known = learnt(log_numbers, log_prior, changes, missing, sizes, absent)
+    one_person, doubt = (np.concatenate([[0.0], each]) for each in known.parts(sizes))
+    drawn = known.drawn(sizes, DRAWS, np.random.default_rng(DRAWS))
+    by_chance = (one_person < 0.01) & (kinds.pairs > 3.0 * min(n_records))
     by_chance |= (one_person < 0.01) & np.array([_few(shared, fields) for shared in kinds.shared])
     by_chance[0] = True
-    matches = float(found.weight @ np.exp(log_numbers))
+    matches = float(known.weight @ np.exp(log_numbers))
     return Relations(
         one_person, doubt, by_chance.astype(np.float64), matches, np.hstack([np.zeros((DRAWS, 1)), drawn]),
-        tuple(found.mean_rates.tolist()),
+        tuple(known.mean_rates.tolist()),
     )  # fmt: skip
 
 
-def _sizes(
-    k: int, shared: int, n: float, fields: Sequence[FieldLevels], log_top: F64, smaller: int, n_pairs: float, grid: F64,
-    family: F64, exclusion: Exclusion, full: int, *, one_each: bool, several: bool,
-) -> tuple[F64, F64]:  # fmt: skip
-    """Log likelihood of a kind's size, by pairs of a family and expected pairs of one person; density of their part."""
-    theta = expit(_LOGIT)
-    log_theta, log_rest = -np.logaddexp(0.0, -_LOGIT), -np.logaddexp(0.0, _LOGIT)
-    log_n = math.log(max(n, 0.3))
-    rarest = float(log_top[k, 1:].min())
-    by_law = math.log(n_pairs) + float(log_top[k, 0])
-    between = math.log(n_pairs) + rarest - by_law
-    kin = log_kin(shared, fields, log_top[k, 1:])
-    kin = (kin if shared != full else min(kin, math.log(WHOLE))) + family[:, None, None]
-    chance = by_law + UNKNOWN * between
-    log_others = np.logaddexp(chance, kin)
-    of_chance = np.exp(chance - log_others)
-    spread = (1 - of_chance) * SPREAD_OF_KIN + of_chance * (SPREAD_OF_CHANCE + UNKNOWN * between)
-    certain = shared == full and not any(field.constant for field in fields)
-    spread_of_change = SPREAD_OF_NONE if certain else SPREAD_OF_CHANGE
-    # Of what coincides by chance the strangers have most; of a family's pairs there may also be too few.
-    deviation = np.maximum(log_n + log_rest - log_others, 0.0) / spread
-    deviation += np.minimum(log_n + log_rest - kin, 0.0) / SPREAD_OF_KIN
-    # That two people share everything a person is known by happens in no population by far more than is believed.
-    of_others = -0.5 * deviation**2 if shared == full else log_belief(deviation)
-    of_others = of_others - np.log(spread)
-    if one_each:
-        of_others = np.where(theta * n <= smaller, of_others, of_others - 50.0)
-    of_others = of_others + _log_excluded(theta, exclusion, k)
-    more = log_n + log_theta - grid[:, None]
-    # Names are exchanged, dates misread and records mixed up: units change together more often than each by itself.
-    together = several & (more > 0)
-    of_one = np.where(together, -0.5 * (more / SPREAD_TOGETHER) ** 2, log_belief(more / spread_of_change))
-    log_density = of_one + of_others
-    total = logsumexp(log_density, axis=2)
-    return total, np.exp(log_density - total[:, :, None])
+class _OfKind:
+    """How likely the size of each kind is, by what is expected of it."""
+
+    def __init__(
+        self, kinds: Kinds, fields: Sequence[FieldLevels], log_top: F64, n_records: tuple[int, int],
+        exclusion: Exclusion, most: float,
+    ) -> None:  # fmt: skip
+        self._kinds, self._fields, self._log_top, self._exclusion, self._most = kinds, fields, log_top, exclusion, most
+        self._log_pairs = math.log(n_records[0]) + math.log(n_records[1])
+        self._full = max(kinds.shared, key=lambda shared: shared.bit_count())
+        self.log_family = math.log(FAMILY * min(n_records)) + SPREAD_OF_FAMILY * _FAMILIES
+
+    def __call__(self, k: int, grid: F64, *, several: bool) -> tuple[F64, F64]:
+        """Log likelihood by pairs of a family and `grid`, the logarithm of the expected pairs of one person; density of
+        the part that is.
+
+        `several`: whether several units changed. Shapes (n_families, n_steps), and (n_families, n_steps, n_parts).
+        """
+        theta = expit(_LOGIT)
+        log_theta, log_rest = -np.logaddexp(0.0, -_LOGIT), -np.logaddexp(0.0, _LOGIT)
+        n, whole = float(self._kinds.pairs[k]), self._kinds.shared[k] == self._full
+        log_n = math.log(max(n, 0.3))
+        of_others = self._of_others(k, log_n + log_rest)
+        of_others = np.where(theta * n <= self._most, of_others, of_others - 50.0)
+        of_others = of_others + _log_excluded(theta, self._exclusion, k)
+        certain = whole and not any(field.constant for field in self._fields)
+        more = log_n + log_theta - grid[:, None]
+        of_one = log_belief(more / (SPREAD_OF_NONE if certain else SPREAD_OF_CHANGE))
+        if several:
+            # Names are exchanged, dates misread, records mixed up: units change together more often than independently.
+            of_one = np.where(more > 0, -0.5 * (more / SPREAD_TOGETHER) ** 2, of_one)
+        log_density = of_one + of_others
+        total = logsumexp(log_density, axis=2)
+        return total, np.exp(log_density - total[:, :, None])
+
+    def _of_others(self, k: int, log_rest: F64) -> F64:
+        """Log likelihood of a number of pairs of two people: shape (n_families, 1, n_parts)."""
+        shared = self._kinds.shared[k]
+        by_law = self._log_pairs + float(self._log_top[k, 0])
+        between = self._log_pairs + float(self._log_top[k, 1:].min()) - by_law
+        kin = log_kin(shared, self._fields, self._log_top[k, 1:])
+        log_kin_pairs = (min(kin, math.log(WHOLE)) if shared == self._full else kin) + self.log_family[:, None, None]
+        chance = by_law + UNKNOWN * between
+        log_others = np.logaddexp(chance, log_kin_pairs)
+        of_chance = np.exp(chance - log_others)
+        spread = (1 - of_chance) * SPREAD_OF_KIN + of_chance * (SPREAD_OF_CHANCE + UNKNOWN * between)
+        # Of what coincides by chance the strangers have most; of a family's pairs there may also be too few.
+        deviation = np.maximum(log_rest - log_others, 0.0) / spread
+        deviation += np.minimum(log_rest - log_kin_pairs, 0.0) / SPREAD_OF_KIN
+        # That two people share everything a person is known by happens nowhere far more often than is believed.
+        of_number = -0.5 * deviation**2 if shared == self._full else log_belief(deviation)
+        return np.asarray(of_number - np.log(spread))
 
 
 def _few(shared: int, fields: Sequence[FieldLevels]) -> bool:
