@@ -53,6 +53,9 @@ SPREAD_OF_CHANGE, SPREAD_OF_NONE, SPREAD_OF_KIN, SPREAD_OF_CHANCE = 0.7, 0.3, 1.
 with none, given how often what changes, of kin, given how many have family, and of two whose values coincide, beside
 `UNKNOWN`."""
 
+SPREAD_OF_NAMESAKES = 2.0
+"""The same of kin who share a name: in some places every son has his father's."""
+
 SPREAD_TOGETHER = 1.6
 """The same of kinds that lack several units, upwards."""
 
@@ -234,10 +237,12 @@ class _OfKind:
         chance = by_law + UNKNOWN * between
         log_others = np.logaddexp(chance, log_kin_pairs)
         of_chance = np.exp(chance - log_others)
-        spread = (1 - of_chance) * SPREAD_OF_KIN + of_chance * (SPREAD_OF_CHANCE + UNKNOWN * between)
+        namesakes = any(shared >> q & 1 and each.describes == "name" for q, each in enumerate(self._fields))
+        of_kin = SPREAD_OF_NAMESAKES if namesakes else SPREAD_OF_KIN
+        spread = (1 - of_chance) * of_kin + of_chance * (SPREAD_OF_CHANCE + UNKNOWN * between)
         # Of what coincides by chance the strangers have most; of a family's pairs there may also be too few.
         deviation = np.maximum(log_rest - log_others, 0.0) / spread
-        deviation += np.minimum(log_rest - log_kin_pairs, 0.0) / SPREAD_OF_KIN
+        deviation += np.minimum(log_rest - log_kin_pairs, 0.0) / of_kin
         # That two people share everything a person is known by happens nowhere far more often than is believed.
         of_number = -0.5 * deviation**2 if shared == self._full else log_belief(deviation)
         return np.asarray(of_number - np.log(spread))
