@@ -49,9 +49,9 @@ class Off:
         return np.asarray(rng.poisson(mean / together) * together, dtype=np.float64)
 
 
-FALSE = Off(0.0, 2.0, 1.0, 0.002, 1.0)
+FALSE = Off(-0.3, 2.0, 0.9, 0.001, 1.2)
 """Of false links."""
-MISSED = Off(-0.2, 1.5, 1.0, 0.003, 1.5)
+MISSED = Off(0.0, 1.5, 0.8, 0.003, 1.5)
 """Of matches among the compared pairs that are not linked."""
 LOST = Off(0.3, 1.0, 1.0, 0.001, 1.5)
 """Of matches that no blocking rule found."""
