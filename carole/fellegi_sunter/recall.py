@@ -11,12 +11,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from gemel.carole.fellegi_sunter.model_warnings import unidentified_fields
+from gemel.carole.fellegi_sunter.model_warnings import FEWEST_MATCHES, unidentified_fields
 from gemel.carole.fellegi_sunter.schemes import FittedScheme
 from gemel.carole.fellegi_sunter.settings import RuleFields
 
 ASSUMPTIONS = (
-    "people change fields independently of errors in them",
+    "what people have changed is independent of errors in what they have not",
     "a rule finds a match only if its fields agree exactly: keys of prefixes or parts find more",
 )
 
@@ -49,10 +49,12 @@ def blocking_recall(fitted: FittedScheme, found: float, rules: Sequence[RuleFiel
         return BlockingRecall(1.0, "no blocking", (), found)
     if fitted.joint is None:
         return BlockingRecall(None, "not estimable", ("the scheme's match probabilities are not calibrated",), found)
+    if found < FEWEST_MATCHES:
+        return BlockingRecall(None, "not estimable", ("no rule finds a match",), found)
     fields = fitted.model.fields
     everywhere = unidentified_fields(rules, len(fields))
     if everywhere.any():
         names = ", ".join(field.name for field, always in zip(fields, everywhere, strict=True) if always)
-        reason = f"every rule involves {names}; add a rule without it to have it estimated"
+        reason = f"every rule involves {names}: add a rule that does not"
         return BlockingRecall(None, "not estimable", (reason,), found)
     return BlockingRecall(fitted.joint.recall, "kinds of pairs", ASSUMPTIONS, found)

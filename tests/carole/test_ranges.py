@@ -16,7 +16,6 @@ from gemel.carole.evaluation.quality_estimate import DecoyCount, corrected_claim
 from gemel.carole.fellegi_sunter.link_posterior import LinkPosterior
 from gemel.carole.fellegi_sunter.link_rule import within_rate
 from gemel.carole.fellegi_sunter.model import corrected, match_weights, probability, probability_of, shares
-from gemel.carole.fellegi_sunter.recall import blocking_recall
 from gemel.carole.fellegi_sunter.settings import RuleFields
 from gemel.risk.identification.population_spectrum import Pitman, Spectrum
 
@@ -90,14 +89,6 @@ def test_links_within_a_rate(chances, rate):
     links, threshold = within_rate(chances, np.arange(len(chances)), rate)
     in_range(threshold)
     assert not len(links) or (1 - chances[links]).mean() <= rate + 1e-12
-
-
-@given(matches=arrays(np.float64, 8, elements=COUNTS))
-def test_recall_of_blocking(matches):
-    rules = [RuleFields(name, (q,)) for q, name in enumerate("abc")]
-    found = blocking_recall(np.arange(8, dtype=np.uint32), np.where(np.arange(8) > 0, matches, 0.0), rules)
-    if found.recall is not None:
-        in_range(found.recall)
 
 
 @given(

@@ -147,21 +147,25 @@ def _in_doubt(linkage: Linkage, claimed: Claims) -> ResultWarning:
     """What is doubtful, and of which kind of pairs most."""
     joint = linkage.scheme.joint
     assert joint is not None  # noqa: S101 - as was asked before
-    figures = [
-        f"{share.lower:.0%} to {share.upper:.0%} of {what}"
-        for share, what in ((claimed.precision, "the links are right"), (claimed.recall, "all matches are linked"))
-        if share is not None
-    ]
     k = int((joint.kinds.pairs * joint.relations.doubt).argmax())
     number, part, doubt = joint.kinds.pairs[k], joint.relations.one_person[k], joint.relations.doubt[k]
     names = [field.name for field in linkage.model.fields]
     everything, shared = max(joint.kinds.shared, key=int.bit_count), joint.kinds.shared[k]
     of_kind, lacking = (", ".join(names[q] for q in members(some)) for some in (shared, everything & ~shared))
-    where = f"all fields but {lacking}" if len(lacking) < len(of_kind) else f"{of_kind} alone"
-    where = where if lacking else "every field"
-    pairs = f"{number:,.0f}" if number >= FEWEST else f"fewer than {FEWEST}"
-    cause = f"{pairs} pairs agree in {where}, and {max(part - doubt, 0.0):.0%} to {min(part + doubt, 1.0):.0%} of these"
-    return result_warning("links_in_doubt", figures=" and ".join(figures) or "nothing is linked", cause=cause)
+    ends = [(0.0, 1.0) if each is None else (each.lower, each.upper) for each in (claimed.precision, claimed.recall)]
+    return result_warning(
+        "links_in_doubt",
+        precision=_between(*ends[0]),
+        recall=_between(*ends[1]),
+        pairs=f"{number:,.0f}" if number >= FEWEST else f"< {FEWEST}",
+        shared=of_kind,
+        lacking=lacking or "-",
+        part=_between(max(part - doubt, 0.0), min(part + doubt, 1.0)),
+    )
+
+
+def _between(lower: float, upper: float) -> str:
+    return f"{100 * lower:.0f}\N{EN DASH}{100 * upper:.0f} %"
 
 
 def _range(value: float, drawn: F64) -> Interval:

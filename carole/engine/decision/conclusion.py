@@ -139,7 +139,9 @@ def conclude(
     fitted, posterior, decision = fit.scheme, fit.posterior, fit.decision
     scored, patterns, model = fit.scored, found.patterns, fitted.model
     twice = duplicates(found.equal, decision.pairs)
-    blocking = blocking_recall(fitted, float(fit.matches.sum()), rule_fields(plan))
+    any_rule = int(np.bitwise_or.reduce(patterns.mask, initial=np.uint32(0)))
+    proposing = [rule for r, rule in enumerate(rule_fields(plan)) if any_rule >> r & 1 or not len(patterns.mask)]
+    blocking = blocking_recall(fitted, float(fit.matches.sum()), proposing)
     linkage = Linkage(
         model=model,
         scheme=fitted,

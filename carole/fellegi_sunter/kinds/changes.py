@@ -40,6 +40,9 @@ FAR_OFF, WIDER = 0.02, 3.0
 MOST = 0.9
 """Largest rate of change."""
 
+NEVER, LEAST_RATE = 0.1, 1e-6
+"""Probability that a unit does not change at all, in files of one day; and the rate that stands for it."""
+
 FEW, SPREAD_OF_FEW = 5.0, 1.2
 """Pairs that a kind that was not found may have, about, and the standard deviation of the logarithm of that."""
 
@@ -218,7 +221,10 @@ def learnt(
     believed, spread = (np.array(each)[:, None] for each in (changes.believed, changes.spread))
     rates = np.minimum(believed * np.exp(spread * _RATES), MOST)
     belief = -0.5 * (np.log(rates / believed) / spread) ** 2
-    belief -= logsumexp(belief, axis=1, keepdims=True) if len(belief) else 0.0
+    if len(belief):
+        belief -= logsumexp(belief, axis=1, keepdims=True) - math.log1p(-NEVER)
+    rates = np.hstack([np.full((len(rates), 1), LEAST_RATE), rates])
+    belief = np.hstack([np.full((len(belief), 1), math.log(NEVER)), belief])
     n_kinds, every = len(missing), (*missing, *(each for each, _ in absent))
     changed = np.array([changes.changed(each) for each in every]).reshape(len(every), len(rates))
     which = np.array([changes.log_which(each) for each in every])

@@ -214,7 +214,8 @@ class _Steps:
         n = len(kinds)
         if self.plain:
             one = np.array([0.0, 1.0])
-            return Relations(one, np.zeros(2), np.array([1.0, 0.0]), float(kinds.pairs[1]), one[None])
+            by_chance, rates = np.array([1.0, 0.0]), self._changes.believed
+            return Relations(one, np.zeros(2), by_chance, float(kinds.pairs[1]), one[None], rates)
         absent = self._unfound(kinds, law, agreement)
         log_top = self._log_top((*kinds.shared, *absent), law)
         n_records = self._model.n_a, self._model.n_b

@@ -238,7 +238,7 @@ class _OfKind:
         log_others = np.logaddexp(chance, log_kin_pairs)
         of_chance = np.exp(chance - log_others)
         namesakes = any(shared >> q & 1 and each.describes == "name" for q, each in enumerate(self._fields))
-        of_kin = SPREAD_OF_NAMESAKES if namesakes else SPREAD_OF_KIN
+        of_kin = SPREAD_OF_NAMESAKES if namesakes and shared != self._full else SPREAD_OF_KIN
         spread = (1 - of_chance) * of_kin + of_chance * (SPREAD_OF_CHANCE + UNKNOWN * between)
         # Of what coincides by chance the strangers have most; of a family's pairs there may also be too few.
         deviation = np.maximum(log_rest - log_others, 0.0) / spread

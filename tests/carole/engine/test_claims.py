@@ -7,11 +7,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from gemel.carole.engine.decision.claims import FALSE, Off, claims, drawn_errors
+from gemel.carole.engine.decision.claims import FALSE, Off, drawn_errors, with_claims
 from gemel.carole.engine.decision.coded_links import stated_share
 from gemel.carole.engine.documents.run_documents import findings
 from gemel.carole.engine.run.result import FEWEST
 from tests.carole.engine.runs import ENOUGH, n_right
+
+
+def claims(linkage, seed):
+    return with_claims(linkage, seed).claims
 
 
 @pytest.fixture(scope="module")
@@ -20,10 +24,11 @@ def linkage(files):
 
 
 def doubted(linkage, doubt):
-    """The same with so much doubt of the kind that shares most."""
-    joint = linkage.scheme.joint
-    doubts = np.where(joint.relations.one_person > 0.5, doubt, 0.0)
-    relations = replace(joint.relations, doubt=doubts)
+    """The same with so much doubt of the kinds that are one person more likely than not."""
+    joint, rng = linkage.scheme.joint, np.random.default_rng(9)
+    of_one = joint.relations.one_person
+    drawn = np.clip(of_one + np.where(of_one > 0.5, doubt, 0.0) * rng.standard_normal((400, 1)), 0.0, 1.0)
+    relations = replace(joint.relations, doubt=np.where(of_one > 0.5, doubt, 0.0), drawn=drawn)
     return replace(linkage, scheme=replace(linkage.scheme, joint=replace(joint, relations=relations)))
 
 
@@ -86,7 +91,7 @@ def test_a_run_has_the_claims_of_its_links(linkage, files):
 
 def test_of_few_links_the_document_has_intervals_only(linkage, files):
     few = replace(linkage, links=linkage.links[: FEWEST - 1])
-    few = replace(few, claims=claims(few, 1))
+    few = with_claims(few, 1)
     shown = findings(few, files.plan(dependence="auto"), ENOUGH, {}).plain()["linkage"]["claims"]
     assert all(figure["value"] is None for figure in shown.values() if figure)
     for name in ("precision", "recall"):  # an interval may end at the figure itself
@@ -99,7 +104,29 @@ def test_of_few_links_the_document_has_intervals_only(linkage, files):
 
 def test_numbers_that_may_be_true_have_the_stated_spread():
     rng = np.random.default_rng(5)
-    drawn = Off(0.0, 0.5, 0.0, 1.0).drawn(np.full(20_000, 1e4), 0.0, rng)
-    assert np.log(drawn).mean() == pytest.approx(np.log(1e4), abs=0.02)
-    assert np.log(drawn).std() == pytest.approx(0.5, abs=0.02)
-    assert FALSE.drawn(np.zeros(20_000), 1e6, rng).mean() == pytest.approx(2e3 * np.exp(0.5), rel=0.05)
+    drawn = np.log(Off(0.1, 1.0, 0.5, 0.0, 1.0).drawn(np.full(20_000, 1e4), 0.0, 1.0, rng)) - np.log(1e4) - 0.1
+    assert np.median(drawn) == pytest.approx(0.0, abs=0.02)
+    assert [np.sqrt((side**2).mean()) for side in (drawn[drawn < 0], drawn[drawn > 0])] == pytest.approx(
+        [1.0, 0.5], rel=0.05
+    )
+    added = FALSE.floor * np.exp(FALSE.floor_spread**2 / 2)
+    assert FALSE.drawn(np.zeros(20_000), 1e6, 1.0, rng).mean() == pytest.approx(1e6 * added, rel=0.1)
+
+
+def test_what_is_right_or_wrong_together_scatters_more():
+    rng, off = np.random.default_rng(6), Off(0.0, 0.0, 0.0, 0.0, 1.0)
+    alone, by_ten = (off.drawn(np.full(20_000, 1e3), 0.0, together, rng) for together in (1.0, 10.0))
+    assert by_ten.mean() == pytest.approx(alone.mean(), rel=0.01)
+    assert by_ten.std() == pytest.approx(np.sqrt(10) * alone.std(), rel=0.05)
+    assert not (by_ten % 10).any()
+
+
+def test_much_doubt_is_warned_of_with_what_is_doubtful(linkage):
+    assert "links_in_doubt" not in {warning.code for warning in linkage.warnings}
+    found = [each for each in with_claims(doubted(linkage, 0.8), 1).warnings if each.code == "links_in_doubt"]
+    assert len(found) == 1
+    assert found[0].severity == "serious"
+    assert "pairs agree in " in found[0].text
+    again = with_claims(with_claims(doubted(linkage, 0.8), 1), 1)
+    assert sum(warning.code == "links_in_doubt" for warning in again.warnings) == 1
+    assert "links_in_doubt" not in {warning.code for warning in with_claims(linkage, 1).warnings}

@@ -138,7 +138,7 @@ def test_a_rate_of_false_links_takes_no_person_apart(blocked, copies):
     linked, others = entity_pairs(run), entity_pairs(blocked)
     assert linked <= others or others <= linked
     assert len(run.links) > 0.95 * len(blocked.links)
-    assert 1 - run.pairs.link_probability[run.links].mean() < 0.015
+    assert 1 - run.pairs.link_probability[run.links].mean() < 0.02
 
 
 def test_progress_never_goes_back(copies):

@@ -48,7 +48,7 @@ def test_candidates_are_those_of_the_definitions():
     assert found.candidates_per_rule == {name: len(pairs) for name, pairs in plain.items()}
     assert found.n_candidates == len(set().union(*plain.values()))
     assert n_right(found) > 0.85 * files.n_common
-    assert found.blocking.method == "capture-recapture"
+    assert found.blocking.method == "kinds of pairs"
     assert 0.9 < found.blocking.recall <= 1
 
 

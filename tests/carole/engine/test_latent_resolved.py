@@ -19,6 +19,7 @@ from gemel.carole.engine.latent import refit as refitting
 from gemel.carole.engine.latent.refit import NOTHING_KNOWN, KnownRecords
 from gemel.carole.engine.latent.step import of_few_links, reported_joint
 from gemel.carole.engine.linkage import local
+from gemel.carole.engine.pairs import selection
 from gemel.carole.engine.pairs.stream import KeptPairs
 from gemel.carole.engine.resolution.resolution_exchange import Resolved, ResolvedHandles, decide
 from gemel.carole.engine.resolution.resolution_request import ResolutionRequest, pack_request, unpack_request
@@ -90,6 +91,7 @@ def by_library(insured: Insured, plan: LinkagePlan, found: Candidates, kept: Kep
 def test_a_run_estimates_what_the_library_does(insured: Insured, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(local, "KEPT_PROBABILITY", 0.0)
     monkeypatch.setattr(refitting, "KEPT_PROBABILITY", 0.0)
+    monkeypatch.setattr(selection, "FEW_PAIRS", selection.MAX_PAIRS)
     found, kept = all_pairs(insured, SMALL)
     fit = by_library(insured, SMALL, found, kept)
     linkage = insured.linked(SMALL)

@@ -11,11 +11,11 @@ from gemel.common.specification.model.column_words import described_by
 from gemel.common.specification.model.defaults import PERSONAL, Describes
 
 NAMES: dict[Describes, str] = {
-    "name": "given_name fname_c1 firstName Vorname prénom middle_initial full_name Initialen-initials",
+    "name": "given_name fname_c1 firstName Vorname prénom middle_initial full_name Initialen-initials e-mail email policy_number",
     "birth": "date_of_birth DOB yob Geburtsjahr place_of_birth birth_country age year b_month lieu_naissance",
     "trait": "sex Geschlecht ethnic_group eye_colour nationality occupation country marital_state Familienstand",
     "family": "surname lname_c1 Nachname nom mother_given_name name_of_household_head maiden_name birth_date_of_mother",
-    "household": "address street postcode PLZ phone2 e-mail email municipality house_number county town_now Wohnort",
+    "household": "address street postcode PLZ phone2 municipality house_number county town_now Wohnort",
 }
 
 

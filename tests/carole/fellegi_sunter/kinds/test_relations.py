@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gemel.carole.fellegi_sunter.kinds.changes import CHANGED, Changes
 from gemel.carole.fellegi_sunter.kinds.pair_kinds import STRANGERS, Kinds
-from gemel.carole.fellegi_sunter.kinds.relations import CHANGED, Exclusion, log_changed, log_kin, relations
+from gemel.carole.fellegi_sunter.kinds.relations import DISTINCT, Exclusion, log_kin, relations
 from gemel.carole.fellegi_sunter.settings import FieldLevels
 from gemel.risk.models.graphs import mask_of, members
 
@@ -25,6 +26,11 @@ U = np.array([0.01, 0.001, 0.5, 0.004, 0.002, 0.1])
 WHOLE = (1 << 6) - 1
 MOVED, FAMILY, TWINS = mask_of((0, 1, 2, 3)), mask_of((3, 4, 5)), mask_of((1, 2, 3, 4, 5))
 DESCRIBES = st.sampled_from(["name", "birth", "trait", "family", "household"])
+
+
+def log_changed(missing, fields):
+    changes = Changes.of(fields)
+    return changes.log_changed(missing, changes.believed)
 
 
 @given(st.lists(DESCRIBES, min_size=1, max_size=8))
@@ -44,11 +50,19 @@ def test_fields_of_a_household_change_together_and_further_comparisons_do_not_co
 
 
 def test_kin_share_what_a_family_has():
-    assert log_kin(FAMILY, PEOPLE) > log_kin(TWINS, PEOPLE) > log_kin(TWINS | 1, PEOPLE)
-    assert log_kin(mask_of((0, 1, 2)), PEOPLE) == -math.inf
+    log_u = np.log(U)
+    assert log_kin(FAMILY, PEOPLE, log_u) > log_kin(TWINS, PEOPLE, log_u) > log_kin(TWINS | 1, PEOPLE, log_u)
+    assert log_kin(mask_of((0, 1, 2)), PEOPLE, log_u) < log_kin(TWINS | 1, PEOPLE, log_u)
 
 
-def related(pairs, exclusion=None, n_records=(5000, 4000), one_each=True, expected_matches=None, fields=PEOPLE):
+def test_a_part_of_a_date_is_shared_by_more_kin_than_a_whole_one():
+    parts = [*PEOPLE, FieldLevels("born in", 2, describes="birth")]
+    year = mask_of((3, 4, 5, 6))
+    common, rare = (np.append(np.log(U), math.log(u)) for u in (0.02, DISTINCT / 2))
+    assert log_kin(year, parts, common) > log_kin(year, parts, rare) == log_kin(TWINS, PEOPLE, np.log(U))
+
+
+def related(pairs, exclusion=None, n_records=(5000, 4000), most=None, expected_matches=None, fields=PEOPLE, absent=()):
     """The relations of kinds of these sizes, by the sets that they share; strangers agree as `U`."""
     kinds = Kinds((STRANGERS, *pairs), np.array([float(n_records[0]) * n_records[1], *pairs.values()]))
     log_top = np.zeros((len(kinds), len(fields) + 1))
@@ -58,7 +72,7 @@ def related(pairs, exclusion=None, n_records=(5000, 4000), one_each=True, expect
     unseen = Exclusion.unknown(len(kinds))
     return relations(
         kinds, fields, log_top, n_records, unseen if exclusion is None else exclusion,
-        one_each=one_each, expected_matches=expected_matches,
+        most=min(n_records) if most is None else most, expected_matches=expected_matches, absent=absent,
     )  # fmt: skip
 
 
@@ -71,21 +85,23 @@ def excluded(k, n_kinds, pairs, excluded, at_random=0.3):
 @given(
     sizes=st.dictionaries(st.integers(8, WHOLE), st.floats(1e-9, 1e7), min_size=1, max_size=6),
     expected=st.sampled_from([None, 0.5, 1000.0]),
-    one_each=st.booleans(),
+    most=st.floats(1, 1e7),
     n_records=st.tuples(st.integers(1, 10**6), st.integers(1, 10**6)),
     share=st.floats(0, 1),
     at_random=st.floats(0, 1),
 )
-def test_parts_are_parts(sizes, expected, one_each, n_records, share, at_random):
+def test_parts_are_parts(sizes, expected, most, n_records, share, at_random):
     n = len(sizes) + 1
     seen = Exclusion(np.full(n, 50.0), np.full(n, 50.0 * share), np.full(n, at_random))
-    found = related(sizes, seen, n_records, one_each, expected)
+    found = related(sizes, seen, n_records, most, expected)
     assert ((found.one_person >= 0) & (found.one_person <= 1)).all()
     assert ((found.doubt >= 0) & (found.doubt <= 0.5 + 1e-9)).all()
     assert np.isin(found.by_chance, (0.0, 1.0)).all()
     assert found.one_person[0] == 0
     assert found.by_chance[0] == 1
     assert 0 < found.matches < np.inf
+    assert ((found.drawn >= 0) & (found.drawn <= 1)).all()
+    assert all(0 < rate < 1 for rate in found.rates)
 
 
 def test_everything_shared_is_one_person_and_a_family_is_not():
@@ -118,7 +134,7 @@ def test_there_are_no_more_people_than_records_of_the_smaller_file():
     bounded = related(kinds, n_records=n_records)
     assert bounded.one_person[1] <= 0.21
     assert bounded.matches <= 200
-    assert related(kinds, n_records=n_records, one_each=False).one_person[1] > 0.9
+    assert related(kinds, n_records=n_records, most=20_000).one_person[1] > 0.9
 
 
 def test_expected_matches_are_heard():

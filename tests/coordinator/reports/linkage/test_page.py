@@ -79,8 +79,8 @@ def without_truth(documents: dict[str, Any]) -> dict[str, Any]:
         ],
         "estimated_recall": 0.984,
         "estimated_lost": 32.5,
-        "method": "capture-recapture",
-        "assumptions": ["rules without a common field find matches independently of each other"],
+        "method": "kinds of pairs",
+        "assumptions": ["what people have changed is independent of errors in what they have not"],
     }
     return blocked
 
@@ -392,7 +392,7 @@ def test_what_blocking_lost_is_shown_with_its_method(documents: dict[str, Any]) 
     blocked = without_truth(documents)
     text = Page(html_of(blocked)).text
     assert "About 32.5 matches were never compared" in text
-    assert "Estimated by capture-recapture." in text
+    assert "Estimated by kinds of pairs." in text
     blocked["linkage"]["blocking"] |= {"estimated_recall": None, "assumptions": ["one rule only"]}
     assert "What was lost cannot be estimated: one rule only." in Page(html_of(blocked)).text
 
