@@ -92,6 +92,10 @@ class Changes:
         """Which units changed, where just these fields did."""
         return np.array([bool(unit & missing) for unit in self.units], dtype=np.bool_)
 
+    def in_part(self, missing: int) -> bool:
+        """Whether some of a unit's fields changed and others did not."""
+        return any(0 != unit & missing != unit for unit in self.units)
+
     def log_which(self, missing: int) -> float:
         """Log probability that just these fields changed, given which units did."""
         total = 0.0
@@ -281,10 +285,4 @@ def unfound(changes: Changes, missing: Sequence[int]) -> list[int]:
     """The fields of each unit, and of every two, that might have changed and of which no kind is."""
     known = set(missing)
     pairs = [one | other for k, one in enumerate(changes.units) for other in changes.units[:k]]
-    return [each for each in (*changes.units, *pairs) if each not in known and not _part_of(each, known, changes)]
-
-
-def _part_of(each: int, known: set[int], changes: Changes) -> bool:
-    """Whether some kind lacks a part of each of these units, and of no other."""
-    units = [u for u, unit in enumerate(changes.units) if unit & each]
-    return any(bool(other) and [u for u, unit in enumerate(changes.units) if unit & other] == units for other in known)
+    return [each for each in (*changes.units, *pairs) if each not in known]

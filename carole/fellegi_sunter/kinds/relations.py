@@ -56,6 +56,9 @@ with none, given how often what changes, of kin, given how many have family, and
 SPREAD_OF_NAMESAKES = 2.0
 """The same of kin who share a name: in some places every son has his father's."""
 
+SPREAD_IN_PART = 1.8
+"""The same of kinds that lack a part of a unit: which part is hardly known."""
+
 SPREAD_TOGETHER = 1.6
 """The same of kinds that lack several units, upwards."""
 
@@ -173,7 +176,7 @@ def relations(
     grid = np.arange(LEAST, log_numbers[-1] + STEP, STEP)
     missing = [full & ~shared for shared in kinds.shared if shared != STRANGERS]
     found = [
-        of_kind(k, grid, several=changes.changed(full & ~shared).sum() > 1)
+        of_kind(k, grid, several=changes.changed(full & ~shared).sum() > 1, in_part=changes.in_part(full & ~shared))
         for k, shared in enumerate(kinds.shared)
         if shared != STRANGERS
     ]
@@ -204,11 +207,11 @@ class _OfKind:
         self._full = max(kinds.shared, key=lambda shared: shared.bit_count())
         self.log_family = math.log(FAMILY * min(n_records)) + SPREAD_OF_FAMILY * _FAMILIES
 
-    def __call__(self, k: int, grid: F64, *, several: bool) -> tuple[F64, F64]:
+    def __call__(self, k: int, grid: F64, *, several: bool, in_part: bool) -> tuple[F64, F64]:
         """Log likelihood by pairs of a family and `grid`, the logarithm of the expected pairs of one person; density of
         the part that is.
 
-        `several`: whether several units changed. Shapes (n_families, n_steps), and (n_families, n_steps, n_parts).
+        `several`: whether several units changed; `in_part`: whether one did in part. Shapes (n_families, n_steps), and (n_families, n_steps, n_parts).
         """
         theta = expit(_LOGIT)
         log_theta, log_rest = -np.logaddexp(0.0, -_LOGIT), -np.logaddexp(0.0, _LOGIT)
@@ -219,10 +222,10 @@ class _OfKind:
         of_others = of_others + _log_excluded(theta, self._exclusion, k)
         certain = whole and not any(field.constant for field in self._fields)
         more = log_n + log_theta - grid[:, None]
-        of_one = log_belief(more / (SPREAD_OF_NONE if certain else SPREAD_OF_CHANGE))
+        of_one = log_belief(more / (SPREAD_OF_NONE if certain else SPREAD_IN_PART if in_part else SPREAD_OF_CHANGE))
         if several:
             # Names are exchanged, dates misread, records mixed up: units change together more often than independently.
-            of_one = np.where(more > 0, -0.5 * (more / SPREAD_TOGETHER) ** 2, of_one)
+            of_one = np.where(more > 0, -0.5 * (more / (SPREAD_IN_PART if in_part else SPREAD_TOGETHER)) ** 2, of_one)
         log_density = of_one + of_others
         total = logsumexp(log_density, axis=2)
         return total, np.exp(log_density - total[:, :, None])
