@@ -91,9 +91,6 @@ NEARLY_ALL = 0.9
 RARE = 0.05
 """Share of strangers' pairs from which a level shows whether values are replaced."""
 
-SEVERAL = 4
-"""Matches of a record, on average, that are plausible where it may have any number."""
-
 POSSIBLE = 0.01
 """Least part of a kind that may be one person when pairs to keep are chosen."""
 
@@ -389,8 +386,8 @@ def held(m: F64, believed: F64, u: F64, fields: Sequence[FieldLevels]) -> F64:
 
 
 def _most_matches(assignment: str, n_a: int, n_b: int) -> float:
-    """Matches that there can be; where nothing bounds them, as many as are plausible."""
-    bounds = {"many_to_one": n_a, "one_to_many": n_b, "none": SEVERAL * max(n_a, n_b)}
+    """Matches that there can be."""
+    bounds = {"many_to_one": n_a, "one_to_many": n_b, "none": n_a * n_b}
     return float(bounds.get(assignment, min(n_a, n_b)))
 
 

@@ -167,7 +167,8 @@ def relations(
     such pairs that could be found.
     """
     full = max(kinds.shared, key=lambda shared: shared.bit_count())
-    log_numbers = np.linspace(math.log(0.1), math.log(max(most, 2.0)), 61)
+    range_of_numbers = math.log(0.1), math.log(max(most, 2.0))
+    log_numbers = np.linspace(*range_of_numbers, max(41, round((range_of_numbers[1] - range_of_numbers[0]) / 0.2)))
     # Half of the belief is even in the share of people in common, half in its logarithm.
     log_prior = np.log(0.5 / (log_numbers[-1] - log_numbers[0]) + 0.5 * np.exp(log_numbers - log_numbers[-1]))
     if expected_matches is not None:

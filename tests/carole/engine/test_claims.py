@@ -123,10 +123,10 @@ def test_what_is_right_or_wrong_together_scatters_more():
 
 def test_much_doubt_is_warned_of_with_what_is_doubtful(linkage):
     assert "links_in_doubt" not in {warning.code for warning in linkage.warnings}
-    found = [each for each in with_claims(doubted(linkage, 0.8), 1).warnings if each.code == "links_in_doubt"]
+    found = [each for each in with_claims(doubted(linkage, 3.0), 1).warnings if each.code == "links_in_doubt"]
     assert len(found) == 1
     assert found[0].severity == "serious"
-    assert "pairs agree in " in found[0].text
-    again = with_claims(with_claims(doubted(linkage, 0.8), 1), 1)
+    assert "pairs that agree on " in found[0].text
+    again = with_claims(with_claims(doubted(linkage, 3.0), 1), 1)
     assert sum(warning.code == "links_in_doubt" for warning in again.warnings) == 1
     assert "links_in_doubt" not in {warning.code for warning in with_claims(linkage, 1).warnings}
