@@ -97,16 +97,14 @@ class Outcome:
 
 def claims_of(run: Linkage) -> dict[str, Claimed]:
     """What a run claims of its links: `precision`; `recall`, of all matches; `sum`, the matches among the compared
-    pairs; `candidates`, the share of all matches that are among the compared pairs.
-
-    Nothing is claimed yet of the `people` in common.
+    pairs; `people` in common; `candidates`, the share of all matches that are among the compared pairs.
     """
     found = run.claims
     if found is None:
         return {}
     ranges = (
         ("precision", found.precision), ("recall", found.recall), ("sum", found.compared),
-        ("candidates", found.candidates),
+        ("people", found.people), ("candidates", found.candidates),
     )  # fmt: skip
     nothing = (None, None, None)
     return {name: nothing if each is None else (each.value, each.lower, each.upper) for name, each in ranges}

@@ -39,7 +39,7 @@ class Interval:
 
 @dataclass(frozen=True)
 class Claims:
-    """What a run claims: precision and recall of its links, matches among the compared pairs, and all matches.
+    """What a run claims: precision and recall of its links, matches among the compared pairs, all matches, and people.
 
     None where there is nothing to claim: no precision without a link, no recall without a match. `candidates`: share of
     all matches among the compared pairs; None without blocking.
@@ -49,6 +49,7 @@ class Claims:
     recall: Interval | None
     compared: Interval
     matches: Interval
+    people: Interval
     candidates: Interval | None
 
 

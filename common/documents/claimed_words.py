@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from gemel.common.documents.linkage_document import ClaimedRange, Claims
 from gemel.common.language.language import gettext
-from gemel.common.language.numbers import share
+from gemel.common.language.numbers import share, written
 
 _PER_CENT = "\u00a0%"
+_WHOLE = ",.0f"
 
 
 def ends(found: ClaimedRange) -> str:
@@ -32,9 +33,18 @@ def claimed_quality(claims: Claims | None) -> dict[str, str] | None:
 def claimed_sentence(claims: Claims | None) -> str:
     """Precision and recall in a sentence; empty where nothing is claimed."""
     quality = claimed_quality(claims)
-    if quality is None:
+    if claims is None or quality is None:
         return ""
     words = gettext(
-        "By the model {precision} of the links are right, and they include {recall} of all matches (95 % intervals)."
+        "By the model {precision} of the links are right, and they include {recall} of all matches; {people} people"
+        " have a match (95 % intervals)."
     )
-    return words.format(**quality)
+    return words.format(**quality, people=_number(claims.people))
+
+
+def _number(found: ClaimedRange) -> str:
+    """``1,234 (1,190 to 1,310)``."""
+    shown = gettext("{low} to {high}").format(low=written(found.lower, _WHOLE), high=written(found.upper, _WHOLE))
+    if found.value is None:
+        return shown
+    return gettext("{value} ({ends})").format(value=written(found.value, _WHOLE), ends=shown)

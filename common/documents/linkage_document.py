@@ -154,6 +154,8 @@ class Claims(Part):
     """Matches among the compared pairs."""
     matches: ClaimedRange
     """Matches, those that blocking lost included."""
+    people: ClaimedRange
+    """People in both files; in one file linked with itself, those who are in it more than once."""
     candidates: ClaimedRange | None
     """Share of the matches among the compared pairs; null without blocking."""
 

@@ -16,7 +16,6 @@ from gemel.carole.evaluation.quality_estimate import DecoyCount, corrected_claim
 from gemel.carole.fellegi_sunter.link_posterior import LinkPosterior
 from gemel.carole.fellegi_sunter.link_rule import within_rate
 from gemel.carole.fellegi_sunter.model import corrected, match_weights, probability, probability_of, shares
-from gemel.carole.fellegi_sunter.settings import RuleFields
 from gemel.risk.identification.population_spectrum import Pitman, Spectrum
 
 PROBABILITIES = st.one_of(st.sampled_from([0.0, 5e-324, 1e-17, 1 - 2**-53, 1.0]), st.floats(0, 1))

@@ -104,7 +104,8 @@ def with_claims(linkage: Linkage, seed: int) -> Linkage:
         return replace(linkage, claims=None, warnings=others)
     rng = np.random.default_rng([seed, 95])
     n_links, chance = len(linkage.links), linkage.pairs.link_probability
-    together, joint = _together(linkage), linkage.scheme.joint
+    joint = linkage.scheme.joint
+    together = _together(linkage)
     false, missed = drawn_errors(linkage, rng)
     false = np.minimum(FALSE.drawn(false, n_links, together, rng), n_links)
     missed = MISSED.drawn(missed, n_links, together, rng)
@@ -124,6 +125,7 @@ def with_claims(linkage: Linkage, seed: int) -> Linkage:
             _range(expected_true / expected * kept, np.where(every > 0, true / every, 1.0)) if expected > 0 else None,
             _range(expected, compared),
             _range(expected / kept, every),
+            _range(expected / kept / together, every / together),
             _range(kept, np.where(every > 0, compared / every, 1.0)) if linkage.candidates_per_rule else None,
         )
         f1 = np.where(n_links + every > 0, 2 * true / (n_links + every), 1.0)
@@ -133,14 +135,22 @@ def with_claims(linkage: Linkage, seed: int) -> Linkage:
 
 
 def _together(linkage: Linkage) -> float:
-    """Links that are right or wrong together, on average: those of the same records, or of the same two entities."""
+    """Links of one person, on average: these are right or wrong together.
+
+    A person is an entity, a record with all of its partners, or in one file whose first record is no other's partner.
+    """
     links, pairs = linkage.links, linkage.pairs
     if not len(links):
         return 1.0
-    if linkage.entities is not None:
+    row_a, row_b = pairs.row_a[links], pairs.row_b[links]
+    if linkage.one_file is not None:
+        persons = n_distinct(np.setdiff1d(row_a, row_b))
+    elif linkage.entities is not None:
         in_a, in_b = linkage.entities.sizes
-        return max(1.0, len(links) / max(int(((in_a > 0) & (in_b > 0)).sum()), 1))
-    return max(1.0, len(links) / min(n_distinct(rows[links]) for rows in (pairs.row_a, pairs.row_b)))
+        persons = int(((in_a > 0) & (in_b > 0)).sum())
+    else:
+        persons = min(n_distinct(row_a), n_distinct(row_b))
+    return max(1.0, len(links) / max(persons, 1))
 
 
 def _in_doubt(linkage: Linkage, claimed: Claims) -> ResultWarning:

@@ -156,7 +156,7 @@ def _claims(claimed: Claims | None, n_links: int) -> dict[str, Any] | None:
         found: Interval | None = getattr(claimed, name)
         if found is None:
             return None
-        if name in ("compared", "matches"):
+        if name in ("compared", "matches", "people"):
             value, lower, upper = (float(round(figure)) for figure in (found.value, found.lower, found.upper))
         elif few:
             value, lower, upper = math.nan, math.floor(10 * found.lower) / 10, math.ceil(10 * found.upper) / 10

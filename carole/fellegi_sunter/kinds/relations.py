@@ -212,7 +212,8 @@ class _OfKind:
         """Log likelihood by pairs of a family and `grid`, the logarithm of the expected pairs of one person; density of
         the part that is.
 
-        `several`: whether several units changed; `in_part`: whether one did in part. Shapes (n_families, n_steps), and (n_families, n_steps, n_parts).
+        `several`: whether several units changed; `in_part`: whether one did in part. Shapes (n_families, n_steps), and
+        (n_families, n_steps, n_parts).
         """
         theta = expit(_LOGIT)
         log_theta, log_rest = -np.logaddexp(0.0, -_LOGIT), -np.logaddexp(0.0, _LOGIT)

@@ -60,5 +60,7 @@ def linkage(links: int, claims: dict[str, Interval] | None = None, **precision: 
     ]
     plain: dict[str, Any] = NO_STATISTICS.linkage.plain()
     every = {"value": float(links), "lower": float(links), "upper": float(links)}
-    claimed = None if claims is None else {"compared": every, "matches": every, "candidates": None, **claims}
+    claimed = (
+        None if claims is None else {"compared": every, "matches": every, "people": every, "candidates": None, **claims}
+    )
     return LinkageDocument.of({**plain, "links": links, "quality": quality, "claims": claimed}, "linkage")

@@ -81,7 +81,7 @@ def test_estimates_under_each_assignment(assignment: str) -> None:
 
 def test_an_estimate_contradicts_the_claim_where_the_intervals_do_not_meet() -> None:
     number = Interval(100.0, 90.0, 110.0)
-    claims = Claims(Interval(0.95, 0.9, 0.97), Interval(0.9, 0.8, 0.95), number, number, None)
+    claims = Claims(Interval(0.95, 0.9, 0.97), Interval(0.9, 0.8, 0.95), number, number, number, None)
     plan = replace(PLAN, check_field=None)
 
     def warned(precision: Interval, recall: Interval | None = None) -> list[str]:

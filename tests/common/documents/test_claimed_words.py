@@ -13,7 +13,7 @@ NUMBER = ClaimedRange(value=2000.0, lower=1900.0, upper=2100.0)
 
 def claims(precision: ClaimedRange | None) -> Claims:
     recall = ClaimedRange(value=0.91, lower=0.852, upper=1.0)
-    return Claims(precision=precision, recall=recall, compared=NUMBER, matches=NUMBER, candidates=None)
+    return Claims(precision=precision, recall=recall, compared=NUMBER, matches=NUMBER, people=NUMBER, candidates=None)
 
 
 RIGHT = ClaimedRange(value=0.962, lower=0.93, upper=0.99996)
@@ -24,7 +24,8 @@ RIGHT = ClaimedRange(value=0.962, lower=0.93, upper=0.99996)
     [
         (
             "en",
-            "By the model 96.2 % (93.0 to 99.996 %) of the links are right, and they include 91.0 % (85.2 to 100.0 %)",
+            "By the model 96.2 % (93.0 to 99.996 %) of the links are right, and they include 91.0 % (85.2 to 100.0 %)"
+            " of all matches; 2,000 (1,900 to 2,100) people have a match (95 % intervals).",
         ),
         ("de", "Nach dem Modell sind 96,2 % (93,0 bis 99,996 %) der Verknüpfungen richtig, und sie enthalten 91,0 % "),
         ("fr", "D’après le modèle, 96,2 % (93,0 à 99,996 %) des appariements sont justes, et ils comprennent 91,0 % "),

@@ -11,7 +11,7 @@ from gemel.common.specification.model.column_words import described_by
 from gemel.common.specification.model.defaults import PERSONAL, Describes
 
 NAMES: dict[Describes, str] = {
-    "name": "given_name fname_c1 firstName Vorname prénom middle_initial full_name Initialen-initials e-mail email policy_number",
+    "name": "given_name fname_c1 firstName Vorname prénom middle_initial full_name Initialen e-mail email",
     "birth": "date_of_birth DOB yob Geburtsjahr place_of_birth birth_country age year b_month lieu_naissance",
     "trait": "sex Geschlecht ethnic_group eye_colour nationality occupation country marital_state Familienstand",
     "family": "surname lname_c1 Nachname nom mother_given_name name_of_household_head maiden_name birth_date_of_mother",
