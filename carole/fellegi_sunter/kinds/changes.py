@@ -63,8 +63,11 @@ def log_belief(deviation: F64) -> F64:
 
 @dataclass(frozen=True)
 class Changes:
-    """Units of fields that change together: `units`, as bits; `believed`, `spread`: rate of change of each, and the
-    standard deviation of its logarithm."""
+    """Units of fields that change together.
+
+    `units`: as bits; `believed`, `spread`: rate of change of each, and the standard deviation of its logarithm;
+    `constant`: bits of fields with one value in a file.
+    """
 
     units: tuple[int, ...]
     believed: tuple[float, ...]
@@ -81,9 +84,8 @@ class Changes:
             if field.constant:
                 constant |= 1 << q
             else:
-                group = field.describes in ("family", "household")
-                units.setdefault(field.describes if group else f"{field.describes} {q}", 0)
-                units[field.describes if group else f"{field.describes} {q}"] |= 1 << q
+                name = field.describes if field.describes in ("family", "household") else f"{field.describes} {q}"
+                units[name] = units.get(name, 0) | 1 << q
         described = [name.split()[0] for name in units]
         believed, spread = (tuple(table[name] for name in described) for table in (CHANGED, SPREAD_OF_RATE))
         return cls(tuple(units.values()), believed, spread, constant)

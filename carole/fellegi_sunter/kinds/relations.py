@@ -132,12 +132,14 @@ class Relations:
 
 
 def log_kin(shared: int, fields: Sequence[FieldLevels], log_u: F64) -> float:
-    """Log of the probability that two of a family share just these fields.
+    """Log of the probability that two of a family share just these fields; -inf of traits alone, which tell of none.
 
     `log_u` (float64, shape (n_fields,)): log probability that strangers agree in each at the top level.
     """
-    together = any(shared >> q & 1 and each.describes in ("family", "household") for q, each in enumerate(fields))
-    total = 0.0 if together else math.log(APART)
+    described = {each.describes for q, each in enumerate(fields) if shared >> q & 1}
+    if described <= {"trait"}:
+        return -math.inf
+    total = 0.0 if described & {"family", "household"} else math.log(APART)
     for describes in ("name", "birth"):
         every = [q for q, each in enumerate(fields) if each.describes == describes and not each.of]
         found = [q for q in every if shared >> q & 1]

@@ -155,3 +155,9 @@ def test_what_a_field_describes_decides():
     birth = [replace(field, describes="birth" if q in (4, 5) else "household") for q, field in enumerate(PEOPLE)]
     sizes = {WHOLE: 1000.0, MOVED: 200.0}
     assert related(sizes).one_person[2] > related(sizes, fields=birth).one_person[2] + 0.2
+
+
+def test_traits_alone_tell_of_no_family():
+    assert log_kin(mask_of((2,)), PEOPLE, np.log(U)) == -math.inf
+    traits = [replace(field, describes="trait") for field in PEOPLE]
+    assert related({WHOLE: 100.0}, fields=traits).one_person[1] > 0.99
