@@ -56,7 +56,7 @@ MISSED = Off(0.0, 1.5, 0.8, 0.003, 1.5)
 LOST = Off(0.3, 1.0, 1.0, 0.001, 1.5)
 """Of matches that no blocking rule found."""
 
-POOR, TOO_PROBABLE = 0.9, 0.3
+POOR, TOO_PROBABLE = 0.9, 0.25
 """F1 below which links are poor, and the probability of that from which it is warned of."""
 
 
