@@ -9,6 +9,7 @@ missed matches and of matches that blocking lost are was set by populations draw
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -159,23 +160,25 @@ def _in_doubt(linkage: Linkage, claimed: Claims) -> ResultWarning:
     assert joint is not None  # noqa: S101 - as was asked before
     k = int((joint.kinds.pairs * joint.relations.doubt).argmax())
     number, part, doubt = joint.kinds.pairs[k], joint.relations.one_person[k], joint.relations.doubt[k]
-    names = [field.name for field in linkage.model.fields]
+    names, few = [field.name for field in linkage.model.fields], len(linkage.links) < FEWEST
     everything, shared = max(joint.kinds.shared, key=int.bit_count), joint.kinds.shared[k]
     of_kind, lacking = (", ".join(names[q] for q in members(some)) for some in (shared, everything & ~shared))
     ends = [(0.0, 1.0) if each is None else (each.lower, each.upper) for each in (claimed.precision, claimed.recall)]
     return result_warning(
         "links_in_doubt",
-        precision=_between(*ends[0]),
-        recall=_between(*ends[1]),
+        precision=_between(*ends[0], few=few),
+        recall=_between(*ends[1], few=few),
         pairs=f"{number:,.0f}" if number >= FEWEST else f"< {FEWEST}",
         shared=of_kind,
         lacking=lacking or "-",
-        part=_between(max(part - doubt, 0.0), min(part + doubt, 1.0)),
+        part=_between(max(part - doubt, 0.0), min(part + doubt, 1.0), few=number < FEWEST),
     )
 
 
-def _between(lower: float, upper: float) -> str:
-    return f"{100 * lower:.0f}\N{EN DASH}{100 * upper:.0f} %"
+def _between(lower: float, upper: float, *, few: bool) -> str:
+    """``93-98 %``; of few links to a tenth, outwards, as in documents."""
+    step = 10 if few else 1
+    return f"{step * math.floor(100 * lower / step)}\N{EN DASH}{step * math.ceil(100 * upper / step)} %"
 
 
 def _range(value: float, drawn: F64) -> Interval:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -87,6 +88,14 @@ def test_a_run_has_the_claims_of_its_links(linkage, files):
     many = files.linked(assignment="none", threshold=1e-12)
     assert len(many.links) > many.plausible_links
     assert many.claims is None
+
+
+def test_a_warning_of_few_links_says_no_more_than_the_document(linkage):
+    few = with_claims(replace(doubted(linkage, 3.0), links=linkage.links[: FEWEST - 1]), 1)
+    (found,) = [each for each in few.warnings if each.code == "links_in_doubt"]
+    ends = re.findall(r"(\d+)\u2013(\d+) %", found.text)[:2]
+    assert len(ends) == 2
+    assert all(int(end) % 10 == 0 for pair in ends for end in pair)
 
 
 def test_of_few_links_the_document_has_intervals_only(linkage, files):
