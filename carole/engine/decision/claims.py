@@ -4,7 +4,7 @@ The model says how probable each link is, and what it says may be wrong in two w
 each kind of pairs is one person is known with a doubt (`relations`), and is drawn from it here. The other it cannot
 know: its law, its m and its beliefs are not those of these files. How far off the expected numbers of false links, of
 missed matches and of matches that blocking lost are was set by populations drawn at random (`benchmarks worlds`, the
-101 of seeds 1 to 150 that have 9 million pairs at most); they are drawn as far off here.
+hundred of seeds 1 to 150 that have 9 million pairs at most); they are drawn as far off here.
 """
 
 from __future__ import annotations
