@@ -110,6 +110,7 @@ def choose(
     tables = Tables(gamma, weight, n_levels, estimation_mask, scale)
     graph = empty_graph(len(fields))
     gains: dict[tuple[int, int], float] = {}
+    seen = {graph.adjacency}
     while True:
         best, move = min_gain, None
         for v, w in combinations(range(len(fields)), 2):
@@ -124,13 +125,15 @@ def choose(
                 continue
             if tables.bayes_factor(common, v, w) > best:
                 best, move = tables.bayes_factor(common, v, w), (v, w)
-        if move is None:
+        # Tables of other fields lack other pairs, so that gains around a circle need not sum to nothing.
+        if move is None or graph.toggled(*move).adjacency in seen:
             break
         if graph.has_edge(*move):
             gains.pop(move)
         else:
             gains[move] = best
         graph = graph.toggled(*move)
+        seen.add(graph.adjacency)
     edges = sorted((Edge(pair, gain) for pair, gain in gains.items()), key=lambda edge: -edge.gain)
     return Structure(graph, tuple(edges))
 
