@@ -29,7 +29,7 @@ from gemel.common.specification import Specification
 from gemel.coordinator.demonstration.people import TRUTH
 from gemel.coordinator.draft.specification_draft import draft
 from gemel.custodian.cleaning.columns import clean
-from gemel.custodian.cleaning.own_copies import copies_warnings, own_copies
+from gemel.custodian.cleaning.own_copies import copies_warnings, kept_fields, own_copies
 from gemel.custodian.encoding.blocking_keys import key_text
 
 RESOURCES = Resources(8 << 30, 1)
@@ -214,7 +214,11 @@ class Judgement:
             "candidates": kept / found.matches if found.matches else None,
         }
         of_files = (warning for each in cleaned for warning in each.profile.warnings())
-        of_copies = (warning for each in cleaned for warning in copies_warnings(own_copies(each.columns), spec))
+        of_copies = (
+            warning
+            for each in cleaned
+            for warning in copies_warnings(own_copies(each.columns, kept_fields(spec)), spec)
+        )
         warnings = {warning.code: warning.severity for warning in (*of_files, *of_copies, *run.warnings)}
         self._note(links=found.links, true_links=found.true_links, true=true, claims=claims_of(run), warnings=warnings)
 

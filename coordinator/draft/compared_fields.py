@@ -283,7 +283,7 @@ def propose_assignment(copies: Mapping[Side, OwnCopies], mode: Mode = "open") ->
         " equal in all but one field"
         for side in several
     )
-    counted += ": people who are in it more than once."
+    counted += ": people who may be in it more than once."
     if len(several) > 1 and mode not in IN_BLOCKS:
         return "clusters", (
             f"{counted} With clusters the persons of each file are found, and all their records in both are linked;"

@@ -35,7 +35,7 @@ from gemel.coordinator.draft.judged_rules import JudgedRules, keyed, measured_li
 from gemel.coordinator.draft.shared_columns import identifier_of, text_of
 from gemel.coordinator.truth_columns import Truth
 from gemel.custodian.cleaning.columns import clean
-from gemel.custodian.cleaning.own_copies import own_copies
+from gemel.custodian.cleaning.own_copies import kept_fields, own_copies
 from gemel.custodian.leakage_report import Gate
 
 SAME_RECORDS = (
@@ -171,7 +171,7 @@ def draft(
     if hold_the_same(alice, bob, drafted.fields):
         drafted.left_out.insert(0, SAME_RECORDS)
     cleaned = {side: clean(frame, unblocked, side).columns for side, frame in ((Side.ALICE, alice), (Side.BOB, bob))}
-    copies = {side: own_copies(columns) for side, columns in cleaned.items()}
+    copies = {side: own_copies(columns, kept_fields(unblocked)) for side, columns in cleaned.items()}
     comments = _comments(drafted, identifiers)
     if not blocked:
         why = f"up to {ALL_PAIRS:,} that is quick" if pairs <= ALL_PAIRS else "that takes long"

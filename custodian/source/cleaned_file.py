@@ -19,7 +19,13 @@ from gemel.common.arrays import U64
 from gemel.common.parties import Side
 from gemel.common.specification import Specification
 from gemel.custodian.cleaning.columns import Cleaned, Cleaning, clean
-from gemel.custodian.cleaning.own_copies import OwnCopies, counted_copies, links_one_of_copies
+from gemel.custodian.cleaning.own_copies import (
+    OwnCopies,
+    counted_copies,
+    enough_kept,
+    kept_fields,
+    links_one_of_copies,
+)
 from gemel.custodian.cleaning.profile import Profile
 from gemel.custodian.encoding.file_records import IDENTIFIER, TableRecords, WorkingTable, variable_column
 from gemel.records.registry import ROWS_AT_ONCE, read_source, source_batches
@@ -195,12 +201,13 @@ def _counts(table: WorkingTable, spec: Specification, side: Side) -> tuple[dict[
     if not links_one_of_copies(spec, side):
         return distinct, None
 
-    def pairs(chosen: Sequence[str]) -> int:
-        if len(chosen) == 1:
-            return alone[chosen[0]]
-        return distinct_and_pairs(hashes(table, chosen, seed))[1]
+    kept = kept_fields(spec)
+    enough = np.concatenate([enough_kept(batch, kept) for batch in table.batches(names)])
 
-    return distinct, counted_copies(table.n_rows, names, pairs)
+    def pairs(chosen: Sequence[str]) -> int:
+        return distinct_and_pairs(hashes(table, chosen, seed)[enough])[1]
+
+    return distinct, counted_copies(table.n_rows, alone, kept, pairs)
 
 
 def _check_identifiers(table: WorkingTable, column: str, where: str, unit: str, without: Found) -> None:

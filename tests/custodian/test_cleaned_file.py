@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.parties import Side
 from gemel.common.specification import Specification, load_specification
-from gemel.custodian.cleaning.own_copies import own_copies
+from gemel.custodian.cleaning.own_copies import kept_fields, own_copies
 from gemel.custodian.source import cleaned_file
 from gemel.custodian.source.cleaned_file import CleanedFile, read_cleaned, read_into
 from gemel.custodian.source.known_file import read_known_files
@@ -82,7 +82,7 @@ def test_what_is_kept_is_what_the_whole_file_gives(rows: int, table: EncryptedTa
     source = written(tmp_path, 40)
     file, whole = read(table, source, rows), read_cleaned(source, SPEC, Side.ALICE)
     assert file.profile == whole.cleaned.profile
-    assert file.copies == own_copies(whole.cleaned.columns)
+    assert file.copies == own_copies(whole.cleaned.columns, kept_fields(SPEC))
     assert file.identifiers().equals(whole.identifiers)
     assert all(file.columns(SPEC)[name].equals(column) for name, column in whole.cleaned.columns.items())
     assert all(file.variables()[name].equals(places) for name, places in whole.cleaned.variables.items())

@@ -224,9 +224,9 @@ def test_the_profile_follows_the_source_while_the_operator_thinks(make_world) ->
             profile = json.loads(control.profile("people"))
             assert profile["rows"] == 121
             assert "own_copies" not in [warning["code"] for warning in profile["warnings"]]
-        people = "".join(f"twice{k},Another{k % 6},1950-01-0{1 + k % 6},99999{k % 6}\n" for k in range(12))
+        people = "".join(f"twice{k},Another{k % 6},1950-01-0{1 + k % 6},99999{k % 6}\n" for k in range(18))
         world.alice.source.write_text(world.alice.source.read_text() + people)
-        eventually(lambda: shown(world.alice).rows == 133)
+        eventually(lambda: shown(world.alice).rows == 139)
         with world.alice.control() as control:
             assert "own_copies" in [warning["code"] for warning in json.loads(control.profile("people"))["warnings"]]
 

@@ -14,34 +14,56 @@ from gemel.coordinator.draft.specification_draft import draft
 from gemel.coordinator.draft.specification_text import dump_specification
 from gemel.custodian.cleaning.own_copies import OwnCopies, own_copies
 
-NONE, FEW, MANY = (OwnCopies(1000, equal, near, 1e-9, 1e-6) for equal, near in ((0, 0), (10, 3), (90, 20)))
+NONE, FEW, MANY = (OwnCopies(1000, equal, near, 1e-9, 1e-6, 2) for equal, near in ((0, 0), (10, 3), (90, 20)))
 
 
-def test_pairs_are_counted_as_by_definition() -> None:
-    """Against every pair of rows; a missing value equals a missing one."""
+@pytest.mark.parametrize("kept", ["ab", "a", ""])
+def test_pairs_are_counted_as_by_definition(kept: str) -> None:
+    """Against every pair of rows; a missing value equals a missing one, where enough of what is kept is there."""
     rng = np.random.default_rng(1)
     columns = {
         name: pl.Series([None if v == 0 else str(v) for v in rng.integers(0, 3, 40)], dtype=pl.String)
         for name in "abcd"
     }
-    rows = list(zip(*[column.to_list() for column in columns.values()], strict=True))
-    agreed = [sum(x == y for x, y in zip(rows[i], rows[j], strict=True)) for j in range(40) for i in range(j)]
-    found = own_copies(columns)
-    assert (found.rows, found.equal, found.near) == (40, agreed.count(4), agreed.count(3))
+    own = len(kept)
+    rows = [
+        row for row in zip(*[column.to_list() for column in columns.values()], strict=True) if None not in row[:own]
+    ]
+    pairs = [(rows[i], rows[j]) for j in range(len(rows)) for i in range(j) if rows[i][:own] == rows[j][:own]]
+    agreed = [sum(x == y for x, y in zip(*pair, strict=True)) for pair in pairs]
+    found = own_copies(columns, list(kept))
+    assert (found.rows, found.equal, found.near) == (40, agreed.count(4), agreed.count(3) if kept else 0)
 
 
 def test_chance_is_that_of_independent_fields() -> None:
     rng = np.random.default_rng(2)
     columns = {name: pl.Series(rng.integers(0, n, 2000).astype(str)) for name, n in (("a", 30), ("b", 20), ("c", 9))}
-    found = own_copies(columns)
+    found = own_copies(columns, ["a"])
     assert found.equal == pytest.approx(found.equal_by_chance, rel=0.15)
     assert found.near == pytest.approx(found.near_by_chance, rel=0.05)
     assert not found.several
 
 
 def test_no_rows_and_one_field() -> None:
-    assert not own_copies({"a": pl.Series([], dtype=pl.String), "b": pl.Series([], dtype=pl.String)}).several
-    assert own_copies({"a": pl.Series(["x", "x"])}).near == 0
+    assert not own_copies({"a": pl.Series([], dtype=pl.String), "b": pl.Series([], dtype=pl.String)}, ["a"]).several
+    assert own_copies({"a": pl.Series(["x", "x"])}, ["a"]).near == 0
+
+
+def test_relatives_and_records_with_little_in_them_are_no_copies() -> None:
+    """Spouses differ in their names alone, and those of whom hardly anything is known in nothing."""
+    own = [f"person {k}" for k in range(400)]
+    born = [f"19{k % 80:02}-{k % 12 + 1:02}-{k % 27 + 1:02}" for k in range(400)]
+    family, little = [f"family {k // 2}" for k in range(400)], [None] * 40
+    columns = {
+        "given_name": pl.Series([*own, *little]),
+        "born": pl.Series([*born[::2], *born[::2], *little]),
+        "surname": pl.Series([*family, *["family x"] * 40]),
+        "street": pl.Series([*family, *["road x"] * 40]),
+    }
+    kept = ["given_name", "born"]
+    assert not own_copies(columns, kept).several
+    twice = {name: pl.concat([column, column[:10]]) for name, column in columns.items()}
+    assert own_copies(twice, kept).several
 
 
 @pytest.mark.parametrize(

@@ -105,11 +105,13 @@ def linked(assignment: str) -> Specification:
 RETENTION = "retention: {uploads_days: 7, results_days: 30, maps_days: 90}\n"
 
 
+NAMES = ("surname", "given", "phone")
+
+
 def columns(copies: int) -> dict[str, pl.Series]:
     """A file of people with a name and a number of their own, some of whom are in it twice."""
     people = [*range(ROWS), *range(copies)]
-    names = ("surname", "given", "phone")
-    return {name: pl.Series([f"{name} {person}" for person in people]) for name in names}
+    return {name: pl.Series([f"{name} {person}" for person in people]) for name in NAMES}
 
 
 @pytest.mark.parametrize(
@@ -127,7 +129,7 @@ def columns(copies: int) -> dict[str, pl.Series]:
 )
 def test_copies_are_named_where_one_of_each_would_be_linked(assignment: str, side: Side, warned: bool) -> None:
     spec = linked(assignment)
-    found = list(copies_warnings(own_copies(columns(30)) if links_one_of_copies(spec, side) else None, spec))
+    found = list(copies_warnings(own_copies(columns(30), NAMES) if links_one_of_copies(spec, side) else None, spec))
     assert [warning.code for warning in found] == (["own_copies"] if warned else [])
     if warned:
         assert "30 pairs of records are equal in every field" in found[0].text
@@ -135,4 +137,4 @@ def test_copies_are_named_where_one_of_each_would_be_linked(assignment: str, sid
 
 
 def test_a_file_without_copies_has_no_warning() -> None:
-    assert not list(copies_warnings(own_copies(columns(0)), linked("one_to_one")))
+    assert not list(copies_warnings(own_copies(columns(0), NAMES), linked("one_to_one")))
