@@ -1,7 +1,8 @@
 """Which pairs become links: a threshold, a requested rate of false links, and how often a record may be linked.
 
 There is one threshold (Smith and Shlomo 2014): a pair is a link or it is not. It is given as a probability, derived
-from the costs of the two errors, or the lowest at which the expected share of false links stays within a limit.
+from the costs of the two errors, the lowest at which the expected share of false links stays within a limit, or that at
+which the expected F1 is the largest.
 """
 
 from __future__ import annotations
@@ -232,6 +233,38 @@ def within_rate(probability: F64, links: I64, rate: float) -> tuple[I64, float]:
         return links[:0], 1.0
     chosen = order[: fitting[-1] + 1]
     return np.sort(chosen), float(ordered[fitting[-1]])
+
+
+MIN_LINK = 0.01
+"""No pair less probable than this is linked where the threshold follows from the pairs."""
+
+
+def largest_f1(
+    a: Ints, b: Ints, probability: F64, n_matches: float, assignment: Assignment, none: float = 0.0
+) -> tuple[I64, float]:
+    r"""The links whose expected F1 is the largest, and their threshold, which is half of it.
+
+    With L links of which S are expected to be true, and M expected matches, F1 is taken as :math:`2S / (L + M)`. For a
+    ratio r that S / (L + M) can reach, links that maximise :math:`S - r L` reach more, or r was the largest
+    (Dinkelbach 1967); these are the links at the threshold r.
+
+    `n_matches`: M, of pairs that are not given too; `none`: probability that there is no match at all, with which no
+    link has an F1 of 1; where that is more, nothing is linked. Arguments and links else as in `assigned`, some five
+    times.
+
+    References
+    ----------
+    .. [1] Dinkelbach, Management Science 13, 1967. doi:10.1287/mnsc.13.7.492
+    """
+    threshold, half = 0.5, -1.0
+    while True:
+        links = assigned(a, b, probability, threshold, assignment)
+        ratio = float(probability[links].sum()) / max(len(links) + n_matches, 1e-9)
+        if ratio <= half + 1e-9:
+            break
+        half = ratio
+        threshold = min(max(half, MIN_LINK), 0.5)
+    return (links, threshold) if 2 * half > none else (links[:0], 0.5)
 
 
 def _of_persons(a: Ints, b: Ints, probability: F64, threshold: float) -> I64:

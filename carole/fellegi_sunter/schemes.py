@@ -115,6 +115,11 @@ class FittedScheme:
     n_levels: tuple[int, ...] = ()
     standard_errors: StandardErrors | None = None
 
+    @property
+    def no_match(self) -> float:
+        """Probability that there is no match, where pairs are of kinds; 0 otherwise."""
+        return 0.0 if self.joint is None else self.joint.no_match
+
     def informed(self, links: LinkPosterior) -> LinkPosterior:
         """Links with what the model says of their number, and of what blocking lost."""
         return links if self.joint is None else self.joint.informed(links)

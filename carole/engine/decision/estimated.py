@@ -15,7 +15,7 @@ from gemel.carole.engine.run.result import ScoredPairs, ScoredPatterns, match_pr
 from gemel.carole.fellegi_sunter.kinds.diagnosis import Evidence
 from gemel.carole.fellegi_sunter.kinds.estimation import first_joint, fit_joint
 from gemel.carole.fellegi_sunter.link_posterior import Arranged, Copies, LinkPosterior, of_persons
-from gemel.carole.fellegi_sunter.link_rule import assigned, within_rate
+from gemel.carole.fellegi_sunter.link_rule import MIN_LINK, assigned, largest_f1, within_rate
 from gemel.carole.fellegi_sunter.model import PatternCounts
 from gemel.carole.fellegi_sunter.prior import LinkProbabilities
 from gemel.carole.fellegi_sunter.schemes import FittedScheme, fit_scheme
@@ -107,10 +107,6 @@ def refine(
     return replace(fitted, joint=joint, n_levels=n_levels, standard_errors=errors), posterior
 
 
-MIN_LINK = 0.01
-"""No pair less probable than this is linked to reach the requested rate of false links."""
-
-
 @dataclass(frozen=True)
 class Decision:
     """The kept pairs in order, and the links.
@@ -133,13 +129,16 @@ def decide(
     extra: F64 | None = None,
     p: float = 0.5,
     copies: Copies = (None, None),
+    not_kept: float = 0.0,
+    none: float = 0.0,
 ) -> Decision:
     """Put the kept pairs in order and choose the links.
 
     `posterior`: given the pairs' rivals, in the order of `kept`, which the assignment greedy does not use; None: pairs
     do not compete; `extra` (float64, shape (n_kept,)): what is added to each kept pair's weight besides its pattern's,
     in bits, with which the share `p` of matches among all pairs counts too; `copies`: of each record the first of its
-    file that is the same person; used under clusters only, which links persons.
+    file that is the same person; used under clusters only, which links persons; `not_kept`: expected matches among
+    other pairs; `none`: probability that there is no match.
     """
     if extra is None:
         weight, probability = scored.weight[kept.pattern], scored.probability[kept.pattern]
@@ -151,12 +150,14 @@ def decide(
     pairs = ScoredPairs(kept.row_a, kept.row_b, kept.pattern, weight, probability, given_rivals).of(order)
     rows = (pairs.row_a, pairs.row_b)
     a, b = rows if plan.assignment != "clusters" else of_persons(*rows, copies)
-    if plan.false_link_rate is None:
-        threshold = plan.threshold
-        links = assigned(a, b, pairs.link_probability, threshold, plan.assignment)
+    chance = pairs.link_probability
+    if plan.false_link_rate is not None:
+        possible = assigned(a, b, chance, MIN_LINK, plan.assignment)
+        links, threshold = within_rate(chance, possible, plan.false_link_rate)
+    elif plan.threshold is not None:
+        links, threshold = assigned(a, b, chance, plan.threshold, plan.assignment), plan.threshold
     else:
-        possible = assigned(a, b, pairs.link_probability, MIN_LINK, plan.assignment)
-        links, threshold = within_rate(pairs.link_probability, possible, plan.false_link_rate)
+        links, threshold = largest_f1(a, b, chance, float(chance.sum()) + not_kept, plan.assignment, none)
     return Decision(pairs, order, links, threshold)
 
 
@@ -201,7 +202,11 @@ def estimated(
         posterior = links.probabilities(weight, near=True)
         # What the pairs were arranged as takes more memory than they do, and is made again where it is needed again.
         links = replace(links, arranged=Arranged())
-    decision = decide(kept, scored, posterior, plan, found.rarity, fitted.model.p, found.counted(plan))
+    matches = scored.count * scored.probability
+    not_kept = float(matches.sum() - matches[found.selected].sum())
+    decision = decide(
+        kept, scored, posterior, plan, found.rarity, fitted.model.p, found.counted(plan), not_kept, fitted.no_match
+    )
     return Estimated(fitted, links, posterior, scored, decision)
 
 

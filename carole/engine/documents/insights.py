@@ -43,8 +43,8 @@ def history(linkage: Linkage) -> dict[str, Any]:
 
 
 def shown_threshold(linkage: Linkage, plan: LinkagePlan) -> float:
-    """The decision's threshold; where it follows from a rate of false links, it is a pair's own, and rounded down."""
-    if plan.false_link_rate is None:
+    """The decision's threshold; where it follows from the pairs, it may be a pair's own, and is rounded down."""
+    if plan.known_threshold is not None:
         return float(linkage.threshold)
     return max(0.01, math.floor(100 * float(linkage.threshold)) / 100)
 

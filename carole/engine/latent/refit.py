@@ -146,7 +146,7 @@ class RunRefit:
         weight = classes.weights(by_pattern)
         chance = match_probabilities(weight, scheme.model.p)
         maximum = self.budget.free // KEPT_PAIR_BYTES
-        threshold, minimum = self.plan.threshold, KEPT_PROBABILITY
+        threshold, minimum = self.plan.probable, KEPT_PROBABILITY
         n_records = self.found.n_a + self.found.n_b
         choice = choose_classes(weight, chance, classes.count, threshold, maximum, KEPT_PAIR_BYTES, minimum, n_records)
         self.budget.take(KEPT_PAIR_BYTES * choice.n_pairs, "the pairs above the floor", "raise links.threshold")

@@ -155,10 +155,13 @@ def extended(
         total = scored.weight[rows.pattern] + bits
         posterior = links.probabilities(total, lambda done: progress(0.9 + 0.1 * done))
     model = fit.scheme.model
-    decision = decide(rows, scored, posterior, plan, bits, model.p)
-    scores = replace(decision.pairs, value_bits=bits[decision.order])
     unconstrained = fit.em.unconstrained_matches if posterior is None else posterior.expected_links
     chance = by_itself(fit.scheme, found, fit.classes)
+    others = np.delete(fit.classes.count * chance, kept.selection.patterns)
+    decision = decide(
+        rows, scored, posterior, plan, bits, model.p, not_kept=float(others.sum()), none=fit.scheme.no_match
+    )
+    scores = replace(decision.pairs, value_bits=bits[decision.order])
     if every is not None:
         scores = _with_others(scores, every, fit, scored)
         chance[np.isin(fit.classes.pattern, every.pattern)] = 0.0
@@ -277,7 +280,7 @@ def _as_in_mode_open(found: Candidates, plan: LinkagePlan) -> tuple[Candidates, 
         scored.weight,
         scored.probability,
         scored.count,
-        plan.threshold,
+        plan.probable,
         n_pairs,
         KEPT_BYTES,
         minimum,

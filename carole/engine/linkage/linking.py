@@ -74,7 +74,7 @@ def deduplicate(part: SignatureSet, plan: LinkagePlan, resources: Resources, pro
         found, kept, fitted = run.compared(pool)
     linkage, _ = conclude(found, kept.row_a, kept.row_b, plan, progress, fitted)
     pairs = linkage.pairs.of(linkage.pairs.row_b < part.n_rows)  # the empty record comes last
-    threshold = linkage.threshold if plan.false_link_rate is None else max(linkage.threshold, 0.5)
+    threshold = max(linkage.threshold, 0.5) if plan.known_threshold is None else linkage.threshold
     person = persons(pairs.row_a, pairs.row_b, pairs.link_probability, part.n_rows, threshold)
     linkage = replace(
         linkage,

@@ -94,7 +94,7 @@ class Run:
             scored = worth_keeping(fitted, scored_patterns(fitted, patterns), plan, levels, lacking)
             with_values = plan.latent is not None and not isinstance(pairs, WholePairs)
             selection = choose_classes(
-                scored.weight, scored.probability, count, plan.threshold, budget.free // KEPT_BYTES, KEPT_BYTES,
+                scored.weight, scored.probability, count, plan.probable, budget.free // KEPT_BYTES, KEPT_BYTES,
                 KEPT_WITH_VALUES if with_values else KEPT_PROBABILITY, n_a + n_b,
             )  # fmt: skip
             budget.take(KEPT_BYTES * selection.n_pairs, "the pairs above the floor", "raise links.threshold")

@@ -20,10 +20,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gemel.carole.engine.decision.coded_links import STATED, CodedLinks, Expected, check_coded
-from gemel.carole.engine.decision.estimated import MIN_LINK
 from gemel.carole.engine.inputs.candidates import Candidates, candidates_per_rule
 from gemel.carole.engine.run.contribution import Arrays, array_of, malformed, n_distinct, packed, unpacked
 from gemel.carole.engine.run.plan import LinkagePlan, VariablePlan
+from gemel.carole.fellegi_sunter.link_rule import MIN_LINK
 from gemel.common.arrays import Ints
 from gemel.common.documents.linkage_document import Counts, LinkageDocument
 from gemel.common.documents.model_document import StatisticsDocument
@@ -147,10 +147,11 @@ def check_result(
     counted = result.document.linkage
     if counted.links > plan.max_links(found.n_a, found.n_b):
         raise _malformed(f"{counted.links} links of {found.n_a} and {found.n_b} records")
-    if plan.false_link_rate is None and abs(counted.threshold - plan.threshold) > _ROUNDING:
+    known = plan.known_threshold
+    if known is not None and abs(counted.threshold - known) > _ROUNDING:
         raise _malformed("another threshold than the specification's")
     # The mean probability of links is no less, to the decimals that a document has.
-    lowest = (plan.threshold if plan.false_link_rate is None else MIN_LINK) - STATED
+    lowest = (MIN_LINK if known is None else known) - STATED
     claimed = _precision(counted)
     if claimed is not None and counted.links and claimed < lowest:
         raise _malformed("links that are less probable on average than the threshold")

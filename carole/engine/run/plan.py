@@ -102,8 +102,9 @@ class LinkagePlan:
 
     `rules`: none compares every pair; `swaps`: pairs of fields compared crosswise too, by name; each adds a comparison
     after the fields'; `scheme`: how similarity enters the model (`carole.fellegi_sunter.schemes`); `threshold`: minimum
-    probability of a link, unless there is a maximum expected share of false links, `false_link_rate`; `seed`: of the
-    random sample of pairs; `expected_matches`: prior mean of the number of matches; None: any number is as likely;
+    probability of a link, unless there is a maximum expected share of false links, `false_link_rate`; None: that of the
+    largest expected F1; `seed`: of the random sample of pairs; `expected_matches`: prior mean of the number of matches;
+    None: any number is as likely;
     `check_field`: a field that both sets carry but no link is made by; its agreement shows the share of false links;
     `replicates`: of the bootstrap; `decoys`: records that each custodian has added to its file and knows to be no
     person's; in modes open and trusted they are the last rows of its set.
@@ -127,7 +128,7 @@ class LinkagePlan:
     u: U = "corrected"
     dependence: Dependence = "none"
     assignment: Assignment = "one_to_one"
-    threshold: float = 0.5
+    threshold: float | None = 0.5
     false_link_rate: float | None = None
     seed: int = 1
     max_iterations: int = 500
@@ -165,7 +166,7 @@ class LinkagePlan:
         yield wrong, "model.expected_matches", "a number above 0", str(expected), "or leave it out"
         only, remedy = "compared fields only", "name fields that are compared"
         yield not {name for name, _ in self.m_prior} <= set(names), "model.m_prior", only, "others", remedy
-        wrong, what = not 0 < self.threshold <= 1, "a probability in (0, 1]"
+        wrong, what = self.threshold is not None and not 0 < self.threshold <= 1, "a probability in (0, 1]"
         yield wrong, "links.threshold", what, str(self.threshold), "for instance .5"
         rate = self.false_link_rate
         wrong = rate is not None and not 0 < rate < 1
@@ -197,6 +198,16 @@ class LinkagePlan:
             can_have = f"as many as {n_a:,} and {n_b:,} records can have under {self.assignment}"
             what, got = f"no more than {possible:,}, {can_have}", f"{self.expected_matches:,.0f}"
             raise parameter("model.expected_matches", what, got, "state a smaller number, or leave it out")
+
+    @property
+    def known_threshold(self) -> float | None:
+        """Minimum probability of a link; None where it follows from the pairs."""
+        return self.threshold if self.false_link_rate is None else None
+
+    @property
+    def probable(self) -> float:
+        """Probability from which pairs must be kept, or the decision would be wrong."""
+        return 0.5 if self.threshold is None else self.threshold
 
     @property
     def compared(self) -> tuple[FieldPlan, ...]:

@@ -28,7 +28,7 @@ def plan_of(spec: Specification) -> LinkagePlan:
         u=spec.model.u,
         dependence=spec.model.dependence,
         assignment=spec.links.assignment,
-        threshold=spec.links.min_probability or 0.5,
+        threshold=_threshold(spec),
         false_link_rate=spec.links.false_link_rate,
         seed=spec.model.seed,
         max_iterations=spec.model.max_iterations,
@@ -41,6 +41,13 @@ def plan_of(spec: Specification) -> LinkagePlan:
         decoys=spec.decoys,
         draws=spec.release.drawn,
     )
+
+
+def _threshold(spec: Specification) -> float | None:
+    """The threshold, where it does not follow from the pairs; of weights that are no ratios F1 cannot be expected."""
+    if spec.links.criterion == "f1" and not SCHEMES[spec.model.scheme].calibrated:
+        return 0.5
+    return spec.links.min_probability
 
 
 def refuse_unidentified(spec: Specification) -> None:

@@ -182,6 +182,11 @@ class JointModel:
         largest = max(clique.bit_count() for clique in self.law.structure.graph.cliques)
         return ("none", "pairwise", "decomposable")[min(largest, 3) - 1]
 
+    @property
+    def no_match(self) -> float:
+        """Probability that no pair is of one person."""
+        return float(np.exp(-(self.relations.drawn @ self.kinds.pairs)).mean())
+
     def informed(self, links: LinkPosterior) -> LinkPosterior:
         """Links whose number and recall are those of the kinds.
 

@@ -87,6 +87,11 @@ class ModelSpec(Section):
     null: any number is as likely."""
 
 
+Criterion = Literal["threshold", "false_link_rate", "cost", "f1"]
+CRITERIA: tuple[Criterion, ...] = ("threshold", "false_link_rate", "cost")
+"""What may decide how probable a link must be, if not the expected F1."""
+
+
 class Cost(Section):
     """What the two kinds of error cost; only their ratio matters."""
 
@@ -111,26 +116,25 @@ class LinkSpec(Section):
     exchanged. clusters: a person may have several rows in either file; the persons are found within each file and
     linked one to one, and all rows of linked persons are linked. none: every pair stands alone."""
     threshold: float | None = Field(default=None, gt=0, lt=1, allow_inf_nan=False)
-    """Smallest match probability of a link. Default: 0.5, unless one of the next two is given; exactly one of the three
-    holds."""
+    """Smallest match probability of a link. Default: unless one of the next two is given, the threshold at which the
+    expected F1 of the links is the largest, 0.5 at most; with a scheme that is not calibrated 0.5. At most one of the
+    three is given."""
     false_link_rate: float | None = Field(default=None, gt=0, lt=1, allow_inf_nan=False)
     """Accepted share of false links: as many links as keep the expected share at or below this."""
     cost: Cost | None = None
     """The threshold is the one at which the expected cost is smallest."""
 
-    @model_validator(mode="before")
-    @classmethod
-    def _default_threshold(cls, data: object) -> object:
-        if isinstance(data, Mapping) and all(data.get(key) is None for key in CRITERIA):
-            return {**data, "threshold": 0.5}
-        return data
-
     @model_validator(mode="after")
     def _one_criterion(self) -> Self:
         given = [key for key in CRITERIA if getattr(self, key) is not None]
         if len(given) > 1:
-            raise ValueError(f"exactly one of {', '.join(CRITERIA)} decides, not {' and '.join(given)}")
+            raise ValueError(f"at most one of {', '.join(CRITERIA)} decides, not {' and '.join(given)}")
         return self
+
+    @property
+    def criterion(self) -> Criterion:
+        """What decides how probable a link must be."""
+        return next((key for key in CRITERIA if getattr(self, key) is not None), "f1")
 
     @property
     def min_probability(self) -> float | None:
@@ -142,9 +146,6 @@ class LinkSpec(Section):
         one = {"many_to_one": Side.BOB, "one_to_many": Side.ALICE, "one_to_one": side, "greedy": side}
         return one.get(self.assignment) != side
 
-
-CRITERIA = ("threshold", "false_link_rate", "cost")
-"""What may decide how probable a link must be."""
 
 Release = Literal["links", "draws", "pairs", "statistics", "nothing"]
 

@@ -207,9 +207,17 @@ def test_every_candidate_pair_as_a_link(checked: Checked) -> None:
 
 def test_links_that_are_too_improbable(checked: Checked) -> None:
     stated = checked.result.document.linkage
-    refused(checked, lie(checked.result, stated.links, threshold=0.2), "another threshold")
-    poor = stated.claims.model_copy(update={"precision": stated.claims.precision.model_copy(update={"value": 0.4})})
-    refused(checked, lie(checked.result, stated.links, claims=poor), "less probable on average")
+
+    def claiming(precision: float) -> dict[str, object]:
+        claimed = stated.claims.precision.model_copy(update={"value": precision})
+        return {"threshold": 0.5, "claims": stated.claims.model_copy(update={"precision": claimed})}
+
+    fixed = replace(checked, plan=replace(checked.plan, threshold=0.5))
+    refused(fixed, lie(checked.result, stated.links, threshold=0.2), "another threshold")
+    refused(fixed, lie(checked.result, stated.links, **claiming(0.4)), "less probable on average")
+    # A threshold that follows from the pairs is not known to Carole.
+    assert checked.plan.known_threshold is None
+    refused(checked, lie(checked.result, stated.links, **claiming(0.001)), "less probable on average")
 
 
 def test_fewer_records_than_links(checked: Checked) -> None:

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 from scipy.optimize import linear_sum_assignment
 
-from gemel.carole.fellegi_sunter.link_rule import assign, assigned, optimal_assignment, within_rate
+from gemel.carole.fellegi_sunter.link_rule import assign, assigned, largest_f1, optimal_assignment, within_rate
 from gemel.common.errors import ErrorCode, GemelError
 from gemel.common.specification.model.content import Cost
 
@@ -34,6 +34,36 @@ def candidates(draw):
     probability = draw(st.lists(st.sampled_from([0.1, 0.3, 0.5, 0.6, 0.9]), min_size=len(pairs), max_size=len(pairs)))
     a, b = (np.array([pair[side] for pair in pairs], dtype=np.int64) for side in (0, 1))
     return a, b, np.array(probability)
+
+
+@given(case=candidates(), others=st.sampled_from([0.0, 0.4, 3.0]))
+def test_no_other_links_have_a_larger_expected_f1(case, others):
+    """Against every set of pairs with no record in two, and no pair too improbable."""
+    a, b, probability = case
+    links, threshold = largest_f1(a, b, probability, float(probability.sum()) + others, "one_to_one")
+    expected = f1(probability, links, others)
+    for chosen in subsets(len(a)):
+        if len(set(a[chosen])) == len(set(b[chosen])) == len(chosen):
+            assert f1(probability, chosen, others) <= expected + 1e-6
+    assert not len(links) or threshold == pytest.approx(expected / 2, abs=1e-6)
+    assert (probability[links] >= threshold - 1e-9).all()
+
+
+def f1(probability, links, others):
+    matches = probability.sum() + others
+    return 2 * probability[links].sum() / (len(links) + matches) if len(links) else 0.0
+
+
+def subsets(n):
+    return (np.flatnonzero([code >> k & 1 for k in range(n)]).astype(np.int64) for code in range(1 << n))
+
+
+def test_nothing_is_linked_where_there_is_probably_no_match():
+    one = np.array([0])
+    assert len(largest_f1(one, one, np.array([0.3]), 0.9, "one_to_one")[0]) == 1
+    links, threshold = largest_f1(one, one, np.array([0.3]), 0.9, "one_to_one", none=0.4)
+    assert (len(links), threshold) == (0, 0.5)
+    assert len(largest_f1(one[:0], one[:0], np.array([]), 0.0, "one_to_one")[0]) == 0
 
 
 @given(case=candidates(), threshold=st.sampled_from([0.2, 0.5, 0.55]))

@@ -260,12 +260,12 @@ def test_a_file_is_read(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("links", "minimum", "rate"),
     [
-        ({}, 0.5, None),
+        ({}, None, None),
         ({"threshold": 0.9}, 0.9, None),
         ({"cost": {"false_link": 3, "missed_match": 1}}, 0.75, None),
         ({"false_link_rate": 0.01, "assignment": "greedy"}, None, 0.01),
-        ({"assignment": "many_to_one", "threshold": None}, 0.5, None),
-        ({"assignment": "one_to_many"}, 0.5, None),
+        ({"assignment": "many_to_one", "threshold": None}, None, None),
+        ({"assignment": "one_to_many", "threshold": 0.5}, 0.5, None),
     ],
 )
 def test_what_decides_how_probable_a_link_must_be(links, minimum, rate) -> None:
@@ -276,7 +276,7 @@ def test_what_decides_how_probable_a_link_must_be(links, minimum, rate) -> None:
 @pytest.mark.parametrize(
     ("links", "message"),
     [
-        ({"threshold": 0.5, "false_link_rate": 0.01}, "exactly one of threshold, false_link_rate, cost decides"),
+        ({"threshold": 0.5, "false_link_rate": 0.01}, "at most one of threshold, false_link_rate, cost decides"),
         ({"cost": {"false_link": -1, "missed_match": 1}}, "links.cost.false_link"),
         ({"cost": {"false_link": 1}}, "links.cost.missed_match"),
         ({"false_link_rate": 1.5}, "links.false_link_rate"),
