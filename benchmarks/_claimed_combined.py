@@ -229,7 +229,7 @@ def _estimated(right: NDArray[np.bool_], rng: np.random.Generator) -> LinkageDoc
     good, n = int(seen.sum()), len(seen)
     low, high = beta.ppf([0.025, 0.975], [good + 0.5] * 2, [n - good + 0.5] * 2)
     precision = {"value": good / n, "lower": float(low), "upper": float(high)}
-    check: dict[str, Any] = {"method": "check_field", "precision": precision, "recall": None, "observations": n}
+    check: dict[str, Any] = {"method": "check_field", "precision": precision, "observations": n}
     linkage: dict[str, Any] = {
         "pairs": len(right),
         "candidates": len(right),

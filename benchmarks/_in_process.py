@@ -22,7 +22,6 @@ from gemel.carole.evaluation.link_quality import (
     number_of_matches,
     quality,
 )
-from gemel.carole.evaluation.quality_estimate import Claim
 from gemel.common.keys.derivation import Seed
 from gemel.common.keys.noise import NoiseKey
 from gemel.common.parties import Side
@@ -48,23 +47,14 @@ def no_progress(stage: str, fraction: float) -> None:
 
 @dataclass(frozen=True)
 class JudgedLinks(Quality):
-    """Quality of the links, and what the linkage claims of it."""
+    """Quality of the links, and what the linkage claims of it; NaN where nothing is claimed."""
 
-    claimed: Claim | None
+    claimed_precision: float
+    claimed_recall: float
     claimed_matches: float
     best_f1: float
     auc: float
     largest_gap: float
-
-    @property
-    def claimed_precision(self) -> float:
-        """NaN where nothing is claimed."""
-        return np.nan if self.claimed is None else self.claimed.precision
-
-    @property
-    def claimed_recall(self) -> float:
-        """NaN where nothing is claimed."""
-        return np.nan if self.claimed is None else self.claimed.recall
 
 
 def linked(
@@ -127,9 +117,9 @@ def persons(of_a: NDArray[np.object_], of_b: NDArray[np.object_]) -> tuple[Perso
 
 def judged(run: Linkage, person_a: Persons, person_b: Persons) -> JudgedLinks:
     """What a linkage claims, and what is true."""
-    claims, claimed = run.claims, None
+    claims, claimed = run.claims, (np.nan, np.nan)
     if claims is not None and claims.precision is not None and claims.recall is not None:
-        claimed = Claim(claims.precision.value, claims.recall.value)
+        claimed = claims.precision.value, claims.recall.value
     return judged_pairs(run.pairs, run.links, run.matches_below_floor, claimed, person_a, person_b)
 
 
@@ -137,11 +127,14 @@ def judged_pairs(
     pairs: ScoredPairs,
     links: NDArray[np.int64],
     matches_below_floor: float,
-    claimed: Claim | None,
+    claimed: tuple[float, float],
     person_a: Persons,
     person_b: Persons,
 ) -> JudgedLinks:
-    """What is claimed of links among scored pairs, whoever scored them, and what is true."""
+    """What is claimed of links among scored pairs, whoever scored them, and what is true.
+
+    `claimed`: their precision and recall.
+    """
     true = matching_pairs(person_a, person_b, pairs.row_a, pairs.row_b)
     n_matches = number_of_matches(person_a, person_b)
     found, probability = quality(true[links], n_matches), pairs.link_probability
@@ -150,7 +143,7 @@ def judged_pairs(
         found.links,
         found.true_links,
         found.matches,
-        claimed,
+        *claimed,
         float(probability.sum()) + matches_below_floor,
         best_threshold(probability, true, n_matches)[1].f1,
         expected_precision_recall(probability, true, n_matches, unscored).auc,

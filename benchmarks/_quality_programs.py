@@ -18,7 +18,6 @@ import polars as pl
 from numpy.typing import NDArray
 
 from benchmarks._in_process import JudgedLinks, judged_pairs, linked, persons
-from gemel.carole.engine.decision.quality import claim_of
 from gemel.carole.engine.run.result import ScoredPairs
 from gemel.carole.fellegi_sunter.link_posterior import LinkPosterior
 from gemel.carole.fellegi_sunter.link_rule import assigned
@@ -84,7 +83,9 @@ def by_measured_peer(
     def judged(probability: NDArray[np.float64], links: NDArray[np.int64]) -> JudgedLinks:
         unknown = np.zeros(len(weight), dtype=np.int32)
         pairs = ScoredPairs(row_a, row_b, unknown, weight, probability, probability)
-        return judged_pairs(pairs, links, 0.0, claim_of(pairs, links, 0.0, len(weight)), person_a, person_b)
+        right = float(probability[links].sum())
+        claimed = (right / len(links), right / float(probability.sum())) if len(links) else (np.nan, np.nan)
+        return judged_pairs(pairs, links, 0.0, claimed, person_a, person_b)
 
     chosen = assigned(row_a, row_b, assigned_probability, 0.5, assignment)
     both = {

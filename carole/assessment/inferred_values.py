@@ -3,7 +3,7 @@
 The share of false links as a measure with a limit, from the estimates that a run makes of its own quality.
 
 No release discloses more by false links, but whoever uses it takes two people for one. The estimate that supposes least
-is judged: the check field's, or else the decoys', or else the bootstrap's; by the upper end of its interval.
+is judged: the check field's, or else the decoys'; by the upper end of its interval.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from gemel.common.specification import Specification
 from gemel.risk.arrays import Codes, Floats, Integers, Mask
 from gemel.risk.models.joint_distribution import JointDistribution
 
-_PREFERRED = ("check_field", "decoys", "bootstrap")
+_PREFERRED = ("check_field", "decoys")
 
 
 def false_links(spec: Specification, linkage: LinkageDocument | None) -> Mapping[str, Measure]:

@@ -1,4 +1,4 @@
-"""An estimate of the links' precision and recall, with its interval and what it supposes."""
+"""An estimate of the links' precision, with its interval and what it supposes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from typing import Literal
 import numpy as np
 
 from gemel.carole.evaluation.link_quality import wrong
-from gemel.common.arrays import F64
 
 CONFIDENCE = 0.95
 """Of every interval."""
@@ -29,12 +28,6 @@ class Interval:
     def apart(self, other: Interval) -> bool:
         """Whether the two have no point in common."""
         return self.upper < other.lower or other.upper < self.lower
-
-    def of_whole(self, share: Interval | None) -> Interval:
-        """This share of a part as one of the whole, of which the part is a share too, or all; of the farthest ends."""
-        if share is None:
-            return self
-        return Interval(self.value * share.value, self.lower * share.lower, self.upper * share.upper)
 
 
 @dataclass(frozen=True)
@@ -57,42 +50,13 @@ class Claims:
 class QualityEstimate:
     """How good the links are, by one method.
 
-    `recall`: share of all matches that are linked; None where the method does not give it;
-    `observations`: what the interval rests on: links in doubt that were checked, decoys, or replicates.
+    `observations`: what the interval rests on: links in doubt that were checked, or decoys.
     """
 
-    method: Literal["check_field", "decoys", "bootstrap"]
+    method: Literal["check_field", "decoys"]
     precision: Interval
-    recall: Interval | None
     observations: int
     supposes: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class Claim:
-    """What a model expects of its own links, or what is true of them in a simulation; recall among the compared
-    pairs."""
-
-    precision: float
-    recall: float
-
-
-def corrected_claim(claim: float, claimed: F64, true: F64) -> Interval:
-    """A claim of the real links, in [0, 1], corrected by what the same claim was worth in simulations.
-
-    `claimed`, `true` (float64, shape (n_replicates,)): what the refitted model claimed in each simulation, and what was
-    true in it. The result is the claim less the mean excess of claims over truth, between the claim less the k-th
-    largest and the k-th smallest excess. If the excess of the real claim is exchangeable with the simulated ones, it
-    lies between those with probability (n + 1 - 2 k) / (n + 1), whatever their distribution; k is the largest for which
-    this is at least `CONFIDENCE`. With 39 replicates k is 1; with fewer there is an error (PARAMETER).
-    """
-    n = len(claimed)
-    k = int((n + 1) * (1 - CONFIDENCE) / 2 + 1e-9)
-    if k < 1 or claimed.shape != true.shape:
-        raise wrong("at least 39 replicates, each with a claim and a truth", f"{len(claimed)} and {len(true)}")
-    excess = np.sort(claimed - true)
-    value, lower, upper = np.clip([claim - excess.mean(), claim - excess[n - k], claim - excess[k - 1]], 0, 1)
-    return Interval(float(value), float(lower), float(upper))
 
 
 # The share of false links from decoys: records that each custodian knows to be no person's.

@@ -171,14 +171,11 @@ class ShareInterval(Part):
 class QualityEstimate(Part):
     """How good the links are, beside what the model claims."""
 
-    method: Literal["check_field", "decoys", "bootstrap"]
-    """The agreement of links in a field held out of the linkage; links to records known to be no person's; or runs
-    drawn from the fitted model."""
+    method: Literal["check_field", "decoys"]
+    """The agreement of links in a field held out of the linkage, or links to records known to be no person's."""
     precision: ShareInterval
-    recall: ShareInterval | None
-    """Of all matches; null where the method does not give it."""
     observations: Count
-    """Links in doubt that were checked, decoys of both custodians, or runs drawn."""
+    """Links in doubt that were checked, or decoys of both custodians."""
     supposes: list[str]
     """What must hold for the intervals to be right."""
 

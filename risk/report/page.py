@@ -34,7 +34,7 @@ _NUMBER = re.compile(r"[-+]?[\d,]*\.?\d+(e[-+]?\d+)? ?%?")
 _PHRASES = frozenset(
     (
         *("action", "direction", "distance", "effect", "end", "how", "item", "knows", "law", "laws", "method", "model"),
-        *("of", "reason", "run", "times", "unit"),
+        *("reason", "run", "times", "unit"),
     )
 )
 """Placeholders that stand for a phrase. Others stand for numbers and for names, which are the same in all languages."""

@@ -12,7 +12,7 @@ from gemel.carole.assessment.cell_risk import by_frequency, ends
 from gemel.carole.assessment.inferred_values import expected_share
 from gemel.carole.assessment.measures import Measure, entry
 from gemel.carole.evaluation.check_field import CheckedPairs, false_links
-from gemel.carole.evaluation.quality_estimate import DecoyCount, corrected_claim, precision_by_decoys
+from gemel.carole.evaluation.quality_estimate import DecoyCount, precision_by_decoys
 from gemel.carole.fellegi_sunter.link_posterior import LinkPosterior
 from gemel.carole.fellegi_sunter.link_rule import within_rate
 from gemel.carole.fellegi_sunter.model import corrected, match_weights, probability, probability_of, shares
@@ -101,12 +101,6 @@ def test_precision_by_decoys(decoys, linked, records, links, missed, seed):
     if found is not None:
         in_range(found.lower, found.value, found.upper)
         assert found.lower <= found.upper
-
-
-@given(PROBABILITIES, arrays(np.float64, 40, elements=PROBABILITIES), arrays(np.float64, 40, elements=PROBABILITIES))
-def test_corrected_claims(claim, claimed, true):
-    found = corrected_claim(claim, claimed, true)
-    in_range(found.lower, found.value, found.upper)
 
 
 @settings(max_examples=20)

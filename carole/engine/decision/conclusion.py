@@ -16,49 +16,33 @@ import numpy as np
 from gemel.carole.engine.decision.claims import with_claims
 from gemel.carole.engine.decision.decoys import DecoySource, count_linked, floor_of_decoys
 from gemel.carole.engine.decision.estimated import Estimated, estimated, estimation, rule_fields
-from gemel.carole.engine.decision.quality import (
-    Decided,
-    Fitted,
-    by_bootstrap,
-    by_check_field,
-    by_decoys,
-    claim_of,
-    quality_warnings,
-    replicates,
-)
+from gemel.carole.engine.decision.quality import by_check_field, by_decoys, quality_warnings
 from gemel.carole.engine.inputs.candidates import Candidates, candidates_per_rule
 from gemel.carole.engine.pairs.linkage_input import number_warnings, recall_warnings
 from gemel.carole.engine.pairs.selection import best_possible, duplicate_warnings, duplicates
 from gemel.carole.engine.pairs.stream import KeptPairs
 from gemel.carole.engine.run.plan import LinkagePlan
 from gemel.carole.engine.run.result import Linkage
-from gemel.carole.evaluation.quality_estimate import Claim, Claims, QualityEstimate
-from gemel.carole.fellegi_sunter.link_posterior import of_persons
+from gemel.carole.evaluation.quality_estimate import Claims, QualityEstimate
 from gemel.carole.fellegi_sunter.linkage_draws import LinkageDraws, ModelDraws, draw_linkages
-from gemel.carole.fellegi_sunter.model import PatternCounts
 from gemel.carole.fellegi_sunter.recall import blocking_recall
 from gemel.carole.fellegi_sunter.schemes import FittedScheme
-from gemel.common.arrays import F64, I32, I64, Flags
+from gemel.common.arrays import F64, I32, I64
 from gemel.common.progress import Progress, StageProgress
-
-BOOTSTRAP_STREAM = 39
-"""Distinguishes the bootstrap's random numbers from others of the same seed."""
 
 
 def quality_estimates(
     found: Candidates,
     kept: KeptPairs,
     fit: Estimated,
-    claimed: Claims | None,
+    claims: Claims | None,
     plan: LinkagePlan,
-    progress: StageProgress,
     decoys: DecoySource | None = None,
 ) -> Iterator[QualityEstimate]:
     """The estimates that the plan requests, as far as there are links to judge."""
-    decision = fit.decision
-    claim = claim_of(decision.pairs, decision.links, fit.matches_below_floor(found.selected), max(found.n_a, found.n_b))
-    if claimed is None or claim is None:
+    if claims is None or claims.precision is None:
         return
+    decision = fit.decision
     if decoys is not None:
         counts = count_linked(decoys(fit.scheme, floor_of_decoys(fit)), found, kept, fit, plan)
         expected = float(decision.pairs.link_probability.sum()) + fit.matches_below_floor(found.selected)
@@ -72,27 +56,6 @@ def quality_estimates(
         by_check = by_check_field(decision.pairs, found.patterns.gamma, decision.links, checked, links, plan)
         if by_check is not None:
             yield by_check
-    if plan.replicates:
-        probability = np.empty(len(decision.order))
-        probability[decision.order] = decision.pairs.link_probability
-        not_kept = fit.matches
-        not_kept[found.selected] = 0.0
-        persons = of_persons(kept.row_a, kept.row_b, found.counted(plan))
-        drawn_from = Fitted(found.patterns, kept, persons, probability, not_kept, plan.once)
-        rng = np.random.default_rng([plan.seed, BOOTSTRAP_STREAM])
-
-        def decided(patterns: PatternCounts, drawn: KeptPairs, stays: Flags) -> Decided:
-            # The values that its pairs share are as rare as the real ones'.
-            rarity = None if found.rarity is None else found.rarity[stays]
-            again = replace(found, patterns=patterns, pattern=drawn.pattern, rarity=rarity, checked=None)
-            fit = estimated(again, drawn, plan, lambda _: None)
-            pairs, links = fit.decision.pairs, fit.decision.links
-            below = fit.matches_below_floor(found.selected)
-            again_claimed = claim_of(pairs, links, below, max(found.n_a, found.n_b))
-            return fit.decision.order[links], again_claimed or Claim(1.0, 0.0)
-
-        drawn = replicates(drawn_from, decided, plan.replicates, rng, progress)
-        yield by_bootstrap(claim, *drawn, claimed.candidates)
 
 
 # Draws of a run's linkage, where they are to be released.
@@ -134,8 +97,7 @@ def conclude(
     started = time.perf_counter()
     progress("decide", 0.0)
     kept = KeptPairs(row_a, row_b, found.pattern)
-    last = 0.3 if plan.replicates else 1.0
-    fit = estimated(found, kept, plan, lambda fraction: progress("decide", last * fraction), fitted)
+    fit = estimated(found, kept, plan, lambda fraction: progress("decide", fraction), fitted)
     fitted, posterior, decision = fit.scheme, fit.posterior, fit.decision
     scored, patterns, model = fit.scored, found.patterns, fitted.model
     twice = duplicates(found.equal, decision.pairs)
@@ -171,17 +133,12 @@ def conclude(
         copies=found.counted(plan),
     )
     linkage = with_claims(linkage, plan.seed)
-    claimed = linkage.claims
-    quality = tuple(
-        quality_estimates(
-            found, kept, fit, claimed, plan, lambda part: progress("decide", last + (1 - last) * part), decoys
-        )
-    )
+    quality = tuple(quality_estimates(found, kept, fit, linkage.claims, plan, decoys))
     progress("decide", 1.0)
     drawn = None
     if plan.draws:
         drawn = drawn_linkages(found, kept, fit, plan, lambda fraction: progress("draw", fraction))
-    of_quality = quality_warnings(claimed, quality, plan)
+    of_quality = quality_warnings(linkage.claims, quality, plan)
     linkage = replace(
         linkage,
         quality=quality,

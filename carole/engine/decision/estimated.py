@@ -188,7 +188,7 @@ class Estimated:
 def estimated(
     found: Candidates, kept: KeptPairs, plan: LinkagePlan, progress: StageProgress, fitted: FittedScheme | None = None
 ) -> Estimated:
-    """Estimate under the assignment, score and decide: a run's second half, and each replicate of its bootstrap."""
+    """Estimate under the assignment, score and decide: a run's second half."""
     patterns = found.patterns
     if fitted is None:
         fitted = fitted_scheme(patterns, found.levels, found.n_a, found.n_b, plan, found.lacking)

@@ -65,10 +65,7 @@ def deduplicate(part: SignatureSet, plan: LinkagePlan, resources: Resources, pro
     and int64, shape (n_rows,): the first record of each record's person; the record itself where it has no earlier one.
     Raises as `link`.
     """
-    plan = replace(
-        plan, assignment="none", latent=None, expected_matches=None, check_field=None, replicates=0, decoys=0,
-        draws=0,
-    )  # fmt: skip
+    plan = replace(plan, assignment="none", latent=None, expected_matches=None, check_field=None, decoys=0, draws=0)
     run = Run(OneFile(part), plan, resources, progress)
     with ThreadPoolExecutor(resources.threads, thread_name_prefix="linkage") as pool:
         found, kept, fitted = run.compared(pool)

@@ -106,8 +106,8 @@ class LinkagePlan:
     largest expected F1; `seed`: of the random sample of pairs; `expected_matches`: prior mean of the number of matches;
     None: any number is as likely;
     `check_field`: a field that both sets carry but no link is made by; its agreement shows the share of false links;
-    `replicates`: of the bootstrap; `decoys`: records that each custodian has added to its file and knows to be no
-    person's; in modes open and trusted they are the last rows of its set.
+    `decoys`: records that each custodian has added to its file and knows to be no person's; in modes open and trusted
+    they are the last rows of its set.
 
     `u`: "all_pairs": the levels' distribution over all pairs of the two files; "corrected": the matches' share of it is
     taken out; "free": it is estimated.
@@ -137,7 +137,6 @@ class LinkagePlan:
     m_prior: tuple[tuple[str, MPrior], ...] = ()
     latent: LatentPlan | None = None
     check_field: FieldPlan | None = None
-    replicates: int = 0
     decoys: int = 0
     draws: int = 0
 
@@ -179,11 +178,11 @@ class LinkagePlan:
         used = {name for rule in self.rules for name in (*rule.fields, rule.split)} | set(names)
         wrong = check is not None and check in used
         yield wrong, "quality.check_field", "a field that nothing else uses", str(check), "choose another"
-        wrong = latent is not None and bool(check is not None or self.replicates or self.decoys)
+        wrong = latent is not None and bool(check is not None or self.decoys)
         yield wrong, "quality", "no estimates with the extended latent step", "both", "drop one of the two"
         wrong = bool(self.decoys) and not self.one_to_one
         yield wrong, "quality.decoys", "links of one record to one", self.assignment, "drop one of the two"
-        one_each = latent is not None or check is not None or bool(self.replicates or self.draws)
+        one_each = latent is not None or check is not None or bool(self.draws)
         what = "clusters without the latent step, estimates of quality and draws, which suppose one link of a record"
         yield self.assignment == "clusters" and one_each, "links.assignment", what, "one of them", "drop it"
 

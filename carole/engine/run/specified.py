@@ -37,7 +37,6 @@ def plan_of(spec: Specification) -> LinkagePlan:
         m_prior=_beliefs(spec.model.m_prior),
         latent=_latent(spec),
         check_field=_check_field(spec),
-        replicates=0 if spec.quality is None else spec.quality.bootstrap or 0,
         decoys=spec.decoys,
         draws=spec.release.drawn,
     )

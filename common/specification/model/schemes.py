@@ -79,9 +79,6 @@ else:
     """The values that a specification may have; a literal, so that its errors and its JSON Schema list them."""
 
 
-MIN_REPLICATES = 39
-"""Replicates from which there is a 95 % interval: between the smallest and the largest of 39."""
-
 MIN_DECOYS, MAX_DECOYS = 100, 100_000
 """A custodian could make all its decoys of one person, and would read from the number that are linked whether the other
 file has that person: the fewer there are, the less else the number shows. More than the maximum show no more."""
@@ -99,6 +96,3 @@ class QualitySpec(Section):
     """Records of no person's that each custodian invents from its own and adds to its contribution. They are linked as
     people would be who are not in the other file, change no link and are never released; how many are linked shows how
     many links are false. 1,000 suffice for most files. Default: none."""
-    bootstrap: Annotated[int, Field(ge=MIN_REPLICATES, le=10_000)] | None = None
-    """Replicates of the run drawn from its fitted model, estimated and decided again: how far off the model's claims
-    are when the model is right. 39 suffice; each costs as much as the run's own estimation. Default: none."""

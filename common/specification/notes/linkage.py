@@ -151,8 +151,6 @@ def _quality(spec: Specification) -> Iterator[str]:
         if min(personal, len(spec.fields) - personal) < 2:
             yield note("decoys_without_personal")
         yield note("decoys_of_one_person")
-    if quality.bootstrap is not None:
-        yield note("bootstrap", bootstrap=quality.bootstrap)
 
 
 _ADDRESS = ("address", "street", "house", "town", "city", "suburb", "postcode", "zip", "phone", "surname")

@@ -89,7 +89,7 @@ _LACKING = {
     "tables": ("no table is to be published", "name the `tables`"),
     "quality": (
         "nothing estimates the share of false links",
-        "set quality.check_field, quality.decoys or quality.bootstrap, or drop the limit",
+        "set quality.check_field or quality.decoys, or drop the limit",
     ),
     "joint model": (
         "there is no joint model, or no variable has the role sensitive",
@@ -191,7 +191,7 @@ def quality_issues(content: SpecificationContent) -> Iterator[ValidationIssue]:
         yield ValidationIssue(("quality",), what, remedy="drop `quality`, or `latent`")
     if quality.decoys is not None and assignment in ("many_to_one", "one_to_many", "none"):
         what = "where a record may have several links, a decoy is linked with the match of the record it was made from"
-        remedy = "use a check field or the bootstrap, or link one_to_one"
+        remedy = "use a check field, or link one_to_one"
         yield ValidationIssue(("quality", "decoys"), what, f"links.assignment {assignment}", remedy)
     if quality.check_field is not None:
         yield from _check_field(quality.check_field, content)

@@ -243,12 +243,8 @@ def key_figures(content: ReportContent) -> list[tuple[str, str, str]]:
     return figures
 
 
-QUALITY_NAMES = {
-    "check_field": marked("The check field"),
-    "decoys": marked("Decoys"),
-    "bootstrap": marked("The bootstrap"),
-}
-QUALITY_UNITS = {"check_field": marked("links in doubt"), "decoys": marked("decoys"), "bootstrap": marked("runs drawn")}
+QUALITY_NAMES = {"check_field": marked("The check field"), "decoys": marked("Decoys")}
+QUALITY_UNITS = {"check_field": marked("links in doubt"), "decoys": marked("decoys")}
 """What the interval of each estimate rests on."""
 
 
@@ -264,7 +260,7 @@ def quality_rows(content: ReportContent) -> list[dict[str, Any]]:
         rows.append({"name": claimed, "precision": claims.precision, "recall": claims.recall})
     for found in content.linkage.quality:
         name = gettext(QUALITY_NAMES[found.method])
-        rows.append({"name": name, "precision": found.precision, "recall": found.recall})
+        rows.append({"name": name, "precision": found.precision, "recall": None})
     if content.evaluation is not None:
         true = content.evaluation.at_decision
         rows.append({"name": gettext("The truth"), "precision": point(true.precision), "recall": point(true.recall)})

@@ -55,7 +55,7 @@ Interval = dict[str, float | None]
 def linkage(links: int, claims: dict[str, Interval] | None = None, **precision: Interval) -> LinkageDocument:
     """A run's decision with the precision and recall that it claims, and estimates of the share of true links."""
     quality = [
-        {"method": method, "precision": interval, "recall": None, "observations": 39, "supposes": []}
+        {"method": method, "precision": interval, "observations": 39, "supposes": []}
         for method, interval in precision.items()
     ]
     plain: dict[str, Any] = NO_STATISTICS.linkage.plain()

@@ -166,15 +166,15 @@ def test_both_ends_of_the_claimed_recall_are_possible(population: Built) -> None
 
 # The limit on false links: judged by the upper end of the estimate that supposes least, each release by itself.
 
-CHECK = {"value": 0.99, "lower": 0.95, "upper": 0.995}
-BOOTSTRAP = {"value": 0.999, "lower": 0.99, "upper": 1.0}
+WIDE = {"value": 0.99, "lower": 0.95, "upper": 0.995}
+NARROW = {"value": 0.999, "lower": 0.99, "upper": 1.0}
 
 
 @pytest.fixture(scope="module")
 def population() -> Built:
     made = built(SMALL, 600, (0.5, 0.5), np.random.default_rng(3))
     text = dump_specification(made.spec).replace("{correct_matches: 0.2}", "{correct_matches: 0.9, false_links: 0.02}")
-    spec = load_specification(text + "quality: {bootstrap: 39}\n")
+    spec = load_specification(text + "quality: {decoys: 1000}\n")
     assert spec.assessment is not None
     assert spec.assessment.limits.given == {"correct_matches": 0.9, "false_links": 0.02}
     return Built(made.combined, spec, made.truth)
@@ -188,10 +188,9 @@ def run_of(links: int = 100, **intervals: dict[str, float]) -> LinkageDocument:
 @pytest.mark.parametrize(
     ("of", "value", "judged", "breached"),
     [
-        (run_of(check_field=CHECK, bootstrap=BOOTSTRAP), 0.01, 0.05, True),
-        (run_of(bootstrap=BOOTSTRAP), 0.001, 0.01, False),
-        (run_of(decoys=CHECK, bootstrap=BOOTSTRAP), 0.01, 0.05, True),
-        (run_of(check_field=BOOTSTRAP, decoys=CHECK), 0.001, 0.01, False),
+        (run_of(check_field=WIDE, decoys=NARROW), 0.01, 0.05, True),
+        (run_of(decoys=NARROW), 0.001, 0.01, False),
+        (run_of(check_field=NARROW, decoys=WIDE), 0.001, 0.01, False),
         (run_of(), 0.02, 1.0, True),
         (run_of(links=0), 0.0, 0.0, False),
     ],
@@ -207,11 +206,11 @@ def test_the_upper_end_is_judged(
 
 
 def test_an_earlier_release_is_no_reason_to_refuse_a_better_one(population: Built) -> None:
-    first = assessed(population.combined, population.spec, linkage=run_of(check_field=CHECK))
+    first = assessed(population.combined, population.spec, linkage=run_of(check_field=WIDE))
     again = assessed(
         population.combined,
         population.spec,
-        linkage=run_of(bootstrap=BOOTSTRAP),
+        linkage=run_of(decoys=NARROW),
         earlier=(json.dumps(first.document).encode(),),
     )
     entry = again.document["measures"]["false_links"]
@@ -220,5 +219,5 @@ def test_an_earlier_release_is_no_reason_to_refuse_a_better_one(population: Buil
 
 def test_without_a_request_there_is_no_such_measure() -> None:
     made = built(SMALL, 300, (0.5, 0.5), np.random.default_rng(4))
-    found = assessed(made.combined, made.spec, linkage=run_of(check_field=CHECK))
+    found = assessed(made.combined, made.spec, linkage=run_of(check_field=WIDE))
     assert "false_links" not in found.judged

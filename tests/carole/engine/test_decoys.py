@@ -35,7 +35,7 @@ from tests.carole.refusals import refusal
 DECOYS = 300
 N, COMMON = 400, 200
 PEOPLE = 600
-PLAN = replace(built_plan(1, 0), check_field=None)
+PLAN = replace(built_plan(1), check_field=None)
 
 
 def files(seed: int = 1, common: int = COMMON) -> BuiltFiles:

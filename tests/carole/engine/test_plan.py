@@ -34,13 +34,11 @@ REFUSED = [
     ({"latent": LatentPlan(keys=("absent",))}, "compared fields only"),
     ({"check_field": PLAN.fields[0]}, "a field that nothing else uses"),
     ({"check_field": CHECK, "latent": LATENT}, "no estimates with the extended latent step"),
-    ({"replicates": 39, "latent": LATENT}, "no estimates with the extended latent step"),
     ({"decoys": 300, "latent": LATENT}, "no estimates with the extended latent step"),
     ({"decoys": 300, "assignment": "many_to_one"}, "links of one record to one"),
     ({"decoys": 300, "assignment": "none"}, "links of one record to one"),
     ({"latent": LATENT, "assignment": "clusters"}, "clusters without"),
     ({"check_field": CHECK, "assignment": "clusters"}, "clusters without"),
-    ({"replicates": 39, "assignment": "clusters"}, "clusters without"),
     ({"draws": 20, "assignment": "clusters"}, "clusters without"),
 ]
 

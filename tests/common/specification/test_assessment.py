@@ -228,9 +228,9 @@ def text(rest: str = "", mode: str = "open", surname: str = "", sex: str = "") -
 
 def test_it_reads_back_and_changes_approvals_but_no_signature() -> None:
     plain = load_specification(text())
-    checked = read_back(text("quality: {check_field: sex, bootstrap: 39}\n"))
+    checked = read_back(text("quality: {check_field: sex}\n"))
     assert checked.quality is not None
-    assert (checked.quality.check_field, checked.quality.bootstrap) == ("sex", 39)
+    assert checked.quality.check_field == "sex"
     assert [field.name for field in checked.compared] == ["surname", "born", "postcode"]
     assert [field.name for field in plain.compared] == ["surname", "born", "postcode", "sex"]
     assert "quality" not in dump_specification(plain)
@@ -274,8 +274,7 @@ BLOCKED = "blocking:\n  - {name: by, keys: [{field: %s}]%s}\n"
             "fields[3].value_frequencies",
             "no wei",
         ),
-        (text("quality: {bootstrap: 39}\nlatent: {keys: [sex]}\n"), "quality", "decides again"),
-        (text("quality: {bootstrap: 38}\n"), "quality.bootstrap", "39"),
+        (text("quality: {decoys: 100}\nlatent: {keys: [sex]}\n"), "quality", "decides again"),
         (text("quality: {decoys: 99}\n"), "quality.decoys", "100"),
         (text("quality: {decoys: 100001}\n"), "quality.decoys", "100000"),
         (text("quality: {decoys: 100}\nlinks: {assignment: many_to_one}\n"), "quality.decoys", "several links"),
@@ -309,16 +308,15 @@ assessment: {fractions: {alice: 1, bob: 1, combined: 1}, limits: {false_links: 0
 
 def test_a_limit_on_false_links_needs_an_estimate() -> None:
     refuse(text(ASSESSED), "nothing estimates the share of false links")
-    for quality in ("{check_field: sex}", "{decoys: 100}", "{bootstrap: 39}"):
+    for quality in ("{check_field: sex}", "{decoys: 100}"):
         spec = load_specification(text(f"{ASSESSED}quality: {quality}\n"))
         assert spec.assessment is not None
         assert spec.assessment.limits.given == {"false_links": 0.02}
 
 
-def test_notes_state_what_is_held_out_and_what_it_costs() -> None:
-    notes = notes_of(text("quality: {check_field: sex, bootstrap: 60}\n"))
+def test_notes_state_what_is_held_out() -> None:
+    notes = notes_of(text("quality: {check_field: sex}\n"))
     assert "sex is sent but held out" in notes
-    assert "again 60 times" in notes
     assert "resolver" not in notes
     address = notes_of(text("quality: {check_field: postcode}\n"))
     assert "kin share their address" in address

@@ -146,7 +146,6 @@ def test_it_is_accepted_and_kept(mode: str) -> None:
         (CODED + "latent: {}\n", "open", "latent step judges pairs", "drop `latent`"),
         ("release: {alice: draws}\n", "open", "linkages are drawn for given persons", "grant alice links or pairs"),
         ("quality: {check_field: sex}\n", "open", "share its records", "drop `quality`"),
-        ("quality: {bootstrap: 39}\n", "open", "share its records", "drop `quality`"),
     ],
 )
 def test_what_supposes_one_link_of_a_record_is_refused(extra: str, mode: str, reason: str, remedy: str) -> None:

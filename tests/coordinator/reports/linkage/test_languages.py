@@ -37,7 +37,6 @@ def shown(documents: dict[str, Any]) -> list[dict[str, Any]]:
         {
             "method": "decoys",
             "precision": interval,
-            "recall": None,
             "observations": 200,
             "supposes": ["people of either file who are not in the other resemble its records as decoys do"],
         }
