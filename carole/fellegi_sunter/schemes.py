@@ -162,13 +162,15 @@ def fit_scheme(
     describes: Mapping[str, Describes] = MappingProxyType({}),
     further: Mapping[int, tuple[int, ...]] = MappingProxyType({}),
     constant: Collection[int] = (),
+    parts: Mapping[str, str] = MappingProxyType({}),
 ) -> FittedScheme:
     """Fit a scheme to counts of comparison patterns.
 
     `patterns`: by the fields' comparison levels, whatever the scheme; `bounds`: inclusive upper bounds of each field's
     levels; `exceptions`: positions of the comparisons in which most matches have the lowest level; `describes`: of
     fields, what they describe; `further`: positions of comparisons beside the fields', and those of the fields that
-    each is of; `constant`: positions of fields in which one file has one value. Raises as `fit`, and PARAMETER for an
+    each is of; `constant`: positions of fields in which one file has one value; `parts`: of fields, the dates
+    that they are parts of. Raises as `fit`, and PARAMETER for an
     unknown scheme. O(n_patterns * n_fields) per iteration.
 
     References
@@ -186,6 +188,7 @@ def fit_scheme(
             describes=describes.get(field, "trait"),
             of=further.get(q, ()),
             constant=q in constant,
+            part_of=parts.get(field, ""),
         )
         for q, field in enumerate(names)
     ]

@@ -45,7 +45,7 @@ class FieldLevels:
     estimation starts there. `m_prior` is what is believed of its m. `describes`
     is what the field tells of a person, as the specification says; `of`: of a further comparison, such as an exchange,
     the positions of the fields that it compares; `constant`: whether all records of a file have one value, which may be
-    that of a place or of nobody.
+    that of a place or of nobody; `part_of`: the date that it is a part of.
     """
 
     name: str
@@ -55,6 +55,7 @@ class FieldLevels:
     describes: Describes = "trait"
     of: tuple[int, ...] = ()
     constant: bool = False
+    part_of: str = ""
 
     def __post_init__(self) -> None:
         if not 1 <= self.n_levels <= 127:

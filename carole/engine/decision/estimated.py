@@ -216,6 +216,7 @@ def fitted_scheme(
 ) -> FittedScheme:  # fmt: skip
     names, bounds = [field.name for field in plan.compared], [field.bounds for field in plan.compared]
     describes, beliefs = {field.name: field.describes for field in plan.fields}, dict(plan.m_prior)
+    parts = {field.name: field.part_of for field in plan.fields}
     further: dict[int, tuple[int, ...]] = dict(zip(plan.swapped, plan.exchanged, strict=True))
     further |= {q: (plan.position[name],) for q, name in zip(plan.presence, plan.present, strict=True)}
     # What is constant in both files says nothing, and shows in its one level.
@@ -223,7 +224,7 @@ def fitted_scheme(
     settings, rules, swapped = estimation(plan), rule_fields(plan), plan.swapped
     return fit_scheme(
         plan.scheme, patterns, names, bounds, n_a, n_b, settings, rules, levels, swapped, beliefs, describes, further,
-        constant,
+        constant, parts,
     )  # fmt: skip
 
 

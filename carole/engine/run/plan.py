@@ -24,7 +24,8 @@ class FieldPlan:
 
     `bounds`: inclusive upper bounds of its levels; `value_frequencies`: whether agreement on a rare value has more
     weight; `missing_as_level`: whether a missing value is evidence; otherwise it is missing at random;
-    `randomised_response`: probability with which each bit of its signatures was randomised, on either side.
+    `randomised_response`: probability with which each bit of its signatures was randomised, on either side; `part_of`:
+    the date that it is the day, month or year of.
     """
 
     name: str
@@ -35,6 +36,7 @@ class FieldPlan:
     missing_as_level: bool = False
     randomised_response: float = 0.0
     describes: Describes = "household"
+    part_of: str = ""
 
     @property
     def personal(self) -> bool:

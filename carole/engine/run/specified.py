@@ -12,6 +12,7 @@ from gemel.carole.fellegi_sunter.model_warnings import not_identified, why_not_i
 from gemel.carole.fellegi_sunter.settings import FieldLevels, MPrior
 from gemel.common.specification import LEVELS, FieldSpec, Specification
 from gemel.common.specification.model.assessment import PriorsSpec
+from gemel.common.specification.model.column_words import part_of_date
 from gemel.common.specification.model.schemes import SCHEMES
 
 
@@ -66,8 +67,9 @@ def refuse_unidentified(spec: Specification) -> None:
 def _field(field: FieldSpec, bounds: tuple[float, ...], spec: Specification) -> FieldPlan:
     comparator, missing_as_level = spec.comparator_of(field), field.missing_as == "level"
     rare, randomised_response = field.value_frequencies, field.randomised_response
+    _, date = part_of_date(field.name) or ("", "")
     return FieldPlan(
-        field.name, field.bits, bounds, comparator, rare, missing_as_level, randomised_response, field.describes
+        field.name, field.bits, bounds, comparator, rare, missing_as_level, randomised_response, field.describes, date
     )
 
 

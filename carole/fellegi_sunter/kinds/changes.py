@@ -1,6 +1,7 @@
 r"""What a person changes between two files, and how often: believed of each field, and learnt from all kinds together.
 
-Fields that change together are one unit: those of a family, those of a household; every other field is one by itself.
+Fields that change together are one unit: those of a family, those of a household, the parts of a date; every other
+field is one by itself.
 Of M people in both files, in :math:`M \prod_u c_u \prod_v (1 - c_v)` pairs just the units u changed. The rates c are
 known within a factor only: names that one file romanises change in most people. Then they do so among those who moved,
 too, and among those who did not; the relatives of a person share an address, but not in that proportion. So all kinds
@@ -84,7 +85,8 @@ class Changes:
             if field.constant:
                 constant |= 1 << q
             else:
-                name = field.describes if field.describes in ("family", "household") else f"{field.describes} {q}"
+                own = field.part_of if field.part_of else q
+                name = field.describes if field.describes in ("family", "household") else f"{field.describes} {own}"
                 units[name] = units.get(name, 0) | 1 << q
         described = [name.split()[0] for name in units]
         believed, spread = (tuple(table[name] for name in described) for table in (CHANGED, SPREAD_OF_RATE))
