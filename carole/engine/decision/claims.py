@@ -4,7 +4,7 @@ The model says how probable each link is, and what it says may be wrong in two w
 each kind of pairs is one person is known with a doubt (`relations`), and is drawn from it here. The other it cannot
 know: its law, its m and its beliefs are not those of these files. How far off the expected numbers of false links, of
 missed matches and of matches that blocking lost are was set by populations drawn at random (`benchmarks worlds`, the
-hundred of seeds 1 to 150 that have 9 million pairs at most); they are drawn as far off here.
+hundred of seeds 1 to 150 that have 25 million pairs at most); they are drawn as far off here.
 """
 
 from __future__ import annotations
@@ -40,24 +40,31 @@ class Off:
     floor: float
     floor_spread: float
 
-    def drawn(self, expected: F64, links: float, together: float, rng: np.random.Generator) -> F64:
-        """Numbers that may be true, of expected ones, of which so many come `together`."""
+    def mean(self, expected: F64, links: float, rng: np.random.Generator) -> F64:
+        """What may be expected, if that was."""
         n = len(expected)
         deviation = rng.standard_normal(n)
         factor = np.exp(self.median + np.where(deviation < 0, self.below, self.above) * deviation)
         added = links * self.floor * np.exp(self.floor_spread * rng.standard_normal(n))
-        mean = np.minimum(expected * factor + added, 1e15)
-        return np.asarray(rng.poisson(mean / together) * together, dtype=np.float64)
+        return np.asarray(np.minimum(expected * factor + added, 1e15))
+
+    def drawn(self, expected: F64, links: float, together: float, rng: np.random.Generator) -> F64:
+        """Numbers that may be true, of expected ones, of which so many come `together`."""
+        return _numbers(self.mean(expected, links, rng), together, rng)
 
 
-FALSE = Off(-0.3, 2.0, 0.9, 0.001, 1.2)
-"""Of false links."""
+def _numbers(mean: F64, together: float, rng: np.random.Generator) -> F64:
+    return np.asarray(rng.poisson(mean / together) * together, dtype=np.float64)
+
+
+FALSE = Off(-0.3, 2.0, 0.75, 0.001, 1.2)
+"""Of false links to one that is right."""
 MISSED = Off(0.0, 1.5, 0.8, 0.003, 1.5)
 """Of matches among the compared pairs that are not linked."""
 LOST = Off(0.3, 1.0, 1.0, 0.001, 1.5)
 """Of matches that no blocking rule found."""
 
-POOR, TOO_PROBABLE = 0.9, 0.25
+POOR, TOO_PROBABLE = 0.9, 0.35
 """F1 below which links are poor, and the probability of that from which it is warned of."""
 
 
@@ -108,7 +115,8 @@ def with_claims(linkage: Linkage, seed: int) -> Linkage:
     joint = linkage.scheme.joint
     together = _together(linkage)
     false, missed = drawn_errors(linkage, rng)
-    false = np.minimum(FALSE.drawn(false, n_links, together, rng), n_links)
+    odds = FALSE.mean(false / np.maximum(n_links - false, 1e-9), 1.0, rng)
+    false = np.minimum(_numbers(n_links * odds / (1.0 + odds), together, rng), n_links)
     missed = MISSED.drawn(missed, n_links, together, rng)
     true = n_links - false
     compared = true + missed
