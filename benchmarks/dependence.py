@@ -25,8 +25,8 @@ from gemel.carole.engine.run.result import Linkage
 from gemel.carole.engine.run.specified import plan_of
 from gemel.carole.evaluation.link_quality import quality
 from gemel.carole.fellegi_sunter.em import fit
-from gemel.carole.fellegi_sunter.kinds.diagnosis import JointModel
 from gemel.carole.fellegi_sunter.kinds.estimation import first_joint, fit_joint
+from gemel.carole.fellegi_sunter.kinds.joint_model import JointModel
 from gemel.carole.fellegi_sunter.link_posterior import LinkPosterior
 from gemel.carole.fellegi_sunter.link_rule import Assignment, assigned
 from gemel.carole.fellegi_sunter.model import Model, PatternCounts

@@ -31,7 +31,7 @@ import numpy as np
 
 from gemel.carole.comparison.counting import summed
 from gemel.carole.fellegi_sunter.em import fit
-from gemel.carole.fellegi_sunter.kinds.diagnosis import JointModel
+from gemel.carole.fellegi_sunter.kinds.joint_model import JointModel
 from gemel.carole.fellegi_sunter.link_posterior import LinkPosterior
 from gemel.carole.fellegi_sunter.model import MISSING, Model, PatternCounts, log2_ratios, probability_of, table_sums
 from gemel.carole.fellegi_sunter.settings import Estimation, FieldLevels, MPrior, RuleFields

@@ -18,7 +18,7 @@ from gemel.carole.engine.pairs.stream import PART_PAIRS, KeptPairs, PairStream, 
 from gemel.carole.engine.run.contribution import Packing
 from gemel.carole.engine.run.plan import FieldPlan, LinkagePlan
 from gemel.carole.engine.run.resources import BlocksBySize, Resources, RunContext
-from gemel.carole.fellegi_sunter.kinds.diagnosis import OutsideBlocks
+from gemel.carole.fellegi_sunter.kinds.joint_model import OutsideBlocks
 from gemel.common.arrays import F64, I8, I64, U32
 from gemel.common.documents.result_warning import ResultWarning
 from gemel.common.errors import parameter

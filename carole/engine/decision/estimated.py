@@ -12,8 +12,8 @@ from gemel.carole.engine.pairs.selection import FieldsPresent
 from gemel.carole.engine.pairs.stream import KeptPairs
 from gemel.carole.engine.run.plan import LinkagePlan
 from gemel.carole.engine.run.result import ScoredPairs, ScoredPatterns, match_probabilities
-from gemel.carole.fellegi_sunter.kinds.diagnosis import Evidence
 from gemel.carole.fellegi_sunter.kinds.estimation import first_joint, fit_joint
+from gemel.carole.fellegi_sunter.kinds.joint_model import Evidence
 from gemel.carole.fellegi_sunter.link_posterior import Arranged, Copies, LinkPosterior, of_persons
 from gemel.carole.fellegi_sunter.link_rule import MIN_LINK, assigned, largest_f1, within_rate
 from gemel.carole.fellegi_sunter.model import PatternCounts

@@ -9,7 +9,7 @@ import numpy as np
 from gemel.carole.engine.pairs.check_agreement import CheckAgreement
 from gemel.carole.engine.pairs.selection import FieldsPresent
 from gemel.carole.engine.run.plan import LinkagePlan
-from gemel.carole.fellegi_sunter.kinds.diagnosis import OutsideBlocks
+from gemel.carole.fellegi_sunter.kinds.joint_model import OutsideBlocks
 from gemel.carole.fellegi_sunter.link_posterior import Copies, LinkPosterior
 from gemel.carole.fellegi_sunter.model import PatternCounts
 from gemel.common.arrays import F64, I32, I64

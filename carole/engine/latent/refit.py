@@ -26,7 +26,7 @@ from gemel.carole.extended_latent import KeptPairs as PairsWithFactors
 from gemel.carole.extended_latent.em import kept as keep
 from gemel.carole.extended_latent.estimation import SATURATED_CELLS, found_graph
 from gemel.carole.extended_latent.fit import log_likelihood
-from gemel.carole.fellegi_sunter.kinds.diagnosis import Evidence
+from gemel.carole.fellegi_sunter.kinds.joint_model import Evidence
 from gemel.carole.fellegi_sunter.model import level_counts
 from gemel.carole.fellegi_sunter.schemes import FittedScheme
 from gemel.carole.fellegi_sunter.settings import FieldLevels, MPrior

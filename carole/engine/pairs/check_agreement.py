@@ -26,7 +26,7 @@ from gemel.carole.engine.pairs.preparation import (
 from gemel.carole.engine.pairs.stream import ComparisonVectors, PairStream
 from gemel.carole.engine.run.plan import FieldPlan, LinkagePlan
 from gemel.carole.engine.run.resources import RunContext, quiet
-from gemel.carole.fellegi_sunter.kinds.diagnosis import OutsideBlocks
+from gemel.carole.fellegi_sunter.kinds.joint_model import OutsideBlocks
 from gemel.carole.fellegi_sunter.schemes import scheme_named
 from gemel.common.arrays import F64, I8, I32, I64, U32, Flags
 from gemel.common.errors import ErrorCode, GemelError

@@ -12,7 +12,7 @@ from gemel.carole.engine.pairs.selection import FieldsPresent, Selection
 from gemel.carole.engine.pairs.stream import KeptPairs
 from gemel.carole.engine.run.plan import FieldPlan, LinkagePlan
 from gemel.carole.engine.run.resources import RunContext
-from gemel.carole.fellegi_sunter.kinds.diagnosis import OutsideBlocks
+from gemel.carole.fellegi_sunter.kinds.joint_model import OutsideBlocks
 from gemel.carole.fellegi_sunter.recall import BlockingRecall
 from gemel.common.arrays import F64, I64, U32
 from gemel.common.documents.result_warning import ResultWarning, result_warning

@@ -20,7 +20,7 @@ from gemel.carole.engine.pairs.check_agreement import CheckAgreement
 from gemel.carole.engine.pairs.selection import FieldsPresent
 from gemel.carole.engine.run.contribution import Arrays, array_of, malformed, packed, unpacked
 from gemel.carole.engine.run.plan import LinkagePlan
-from gemel.carole.fellegi_sunter.kinds.diagnosis import OutsideBlocks
+from gemel.carole.fellegi_sunter.kinds.joint_model import OutsideBlocks
 from gemel.carole.fellegi_sunter.model import PatternCounts
 from gemel.common.arrays import I64
 from gemel.common.documents.result_warning import ResultWarning

@@ -5,5 +5,6 @@ surname and address, neighbours a postcode, strangers nothing but by chance. A k
 are shared. In these the levels of a pair have the distribution m, in the others that of strangers.
 
 `law`: how strangers agree; `pair_kinds`: the densities and sizes of kinds, and which there are; `relations`: what part
-of each is one person; `diagnosis`: the model; `estimation`: all of it in turn.
+of each is one person, by what people `changes`; `joint_model`: all of it together; `rounds`: each part from the others;
+`estimation`: all in turn; `diagnosis`: where independence fails.
 """

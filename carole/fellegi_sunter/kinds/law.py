@@ -94,20 +94,19 @@ def choose(
     weight: F64,
     fields: Sequence[FieldLevels],
     largest_clique: int,
-    estimation_mask: EstimationMask | None = None,
     scale: float = 1.0,
     min_gain: float = MIN_GAIN,
 ) -> Structure:
     """Choose the graph by steepest ascent from independence.
 
     `gamma` (int8, shape (n_patterns, n_fields)). `weight` (float64, shape (n_patterns,)): expected pairs of the class
-    by pattern. `estimation_mask`: which patterns may identify which fields; None: each of all. `scale`: pairs that a
-    sampled one stands for. Scores weigh that many as one, so that sampling error does not look like dependence.
+    by pattern. `scale`: pairs that a sampled one stands for. Scores weigh that many as one, so that sampling error does
+    not look like dependence.
 
     O(n_patterns) per table; about n_fields^2 tables at first and few in every later step.
     """
     n_levels = [field.n_levels for field in fields]
-    tables = Tables(gamma, weight, n_levels, estimation_mask, scale)
+    tables = Tables(gamma, weight, n_levels, None, scale)
     graph = empty_graph(len(fields))
     gains: dict[tuple[int, int], float] = {}
     seen = {graph.adjacency}

@@ -37,8 +37,8 @@ from gemel.carole.extended_latent import (
     fit_extended,
 )
 from gemel.carole.extended_latent.em import kept as keep
-from gemel.carole.fellegi_sunter.kinds.diagnosis import Evidence
 from gemel.carole.fellegi_sunter.kinds.estimation import fit_joint
+from gemel.carole.fellegi_sunter.kinds.joint_model import Evidence
 from gemel.carole.fellegi_sunter.link_posterior import LinkPosterior
 from gemel.common.errors import ErrorCode
 from gemel.common.specification import ReleaseSpec, Specification

@@ -8,7 +8,7 @@ import pytest
 from scipy.signal import lfilter
 
 from gemel.carole.fellegi_sunter import linkage_draws
-from gemel.carole.fellegi_sunter.kinds.diagnosis import JointModel
+from gemel.carole.fellegi_sunter.kinds.joint_model import JointModel
 from gemel.carole.fellegi_sunter.kinds.law import estimated, independent
 from gemel.carole.fellegi_sunter.kinds.pair_kinds import STRANGERS, Kinds
 from gemel.carole.fellegi_sunter.kinds.relations import Relations

@@ -8,8 +8,9 @@ import pytest
 from benchmarks.dependence import FIELDS, linked, neighbours
 from gemel.carole.evaluation.link_quality import quality
 from gemel.carole.fellegi_sunter.em import fit
-from gemel.carole.fellegi_sunter.kinds.diagnosis import OutsideBlocks, misfits
+from gemel.carole.fellegi_sunter.kinds.diagnosis import misfits
 from gemel.carole.fellegi_sunter.kinds.estimation import fit_joint
+from gemel.carole.fellegi_sunter.kinds.joint_model import OutsideBlocks
 from gemel.carole.fellegi_sunter.link_posterior import LinkPosterior
 from gemel.carole.fellegi_sunter.model import PatternCounts
 from gemel.carole.fellegi_sunter.settings import FieldLevels, RuleFields
