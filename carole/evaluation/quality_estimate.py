@@ -35,7 +35,7 @@ class Claims:
     """What a run claims: precision and recall of its links, matches among the compared pairs, all matches, and people.
 
     None where there is nothing to claim: no precision without a link, no recall without a match. `candidates`: share of
-    all matches among the compared pairs; None without blocking.
+    all matches among the compared pairs; None without blocking, and where it cannot be estimated.
     """
 
     precision: Interval | None

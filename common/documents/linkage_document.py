@@ -157,7 +157,7 @@ class Claims(Part):
     people: ClaimedRange
     """People in both files; in one file linked with itself, those who are in it more than once."""
     candidates: ClaimedRange | None
-    """Share of the matches among the compared pairs; null without blocking."""
+    """Share of the matches among the compared pairs; null without blocking, and where it cannot be estimated."""
 
 
 class ShareInterval(Part):

@@ -126,6 +126,7 @@ def with_claims(linkage: Linkage, seed: int) -> Linkage:
     if linkage.candidates_per_rule:
         lost = LOST.drawn(compared * (1.0 / kept - 1.0), float(np.median(compared)), together, rng)
     every = compared + lost
+    estimable = bool(linkage.candidates_per_rule) and linkage.blocking.recall is not None
     expected_true = float(chance[linkage.links].sum())
     expected = float(chance.sum()) + linkage.matches_below_floor
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -135,7 +136,7 @@ def with_claims(linkage: Linkage, seed: int) -> Linkage:
             _range(expected, compared),
             _range(expected / kept, every),
             _range(expected / kept / together, every / together),
-            _range(kept, np.where(every > 0, compared / every, 1.0)) if linkage.candidates_per_rule else None,
+            _range(kept, np.where(every > 0, compared / every, 1.0)) if estimable else None,
         )
         f1 = np.where(n_links + every > 0, 2 * true / (n_links + every), 1.0)
     doubted = float((f1 < POOR).mean()) >= TOO_PROBABLE and joint is not None

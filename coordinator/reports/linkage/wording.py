@@ -230,9 +230,8 @@ def key_figures(content: ReportContent) -> list[tuple[str, str, str]]:
     if claims is not None:
         claimed(claims.precision, gettext("claimed precision"), gettext("of the links are right, by the model"))
         claimed(claims.recall, gettext("claimed recall"), gettext("of all matches were found, by the model"))
-        if linkage.blocking is not None and linkage.blocking.estimated_recall is not None:
-            compared = gettext("of the matches were compared at all, estimated")
-            claimed(claims.candidates, gettext("blocking recall"), compared)
+        compared = gettext("of the matches were compared at all, estimated")
+        claimed(claims.candidates, gettext("blocking recall"), compared)
     if content.run.one_file:
         alone = gettext("of people who are in the file once")
         figures.append((count(linkage.unlinked.alice), gettext("records"), alone))

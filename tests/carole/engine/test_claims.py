@@ -44,6 +44,15 @@ def test_each_figure_lies_in_its_interval_and_the_true_ones_too(linkage, files):
     assert found.candidates is None  # nothing was blocked
 
 
+def test_no_share_of_candidates_is_claimed_where_it_cannot_be_estimated(linkage):
+    """It is believed in what is claimed of all matches, all the same."""
+    blocked = replace(linkage, candidates_per_rule={"rule": 10})
+    assert claims(blocked, 1).candidates.upper == 1.0
+    unknown = replace(blocked, blocking=replace(linkage.blocking, recall=None))
+    assert claims(unknown, 1).candidates is None
+    assert claims(unknown, 1).matches == claims(blocked, 1).matches
+
+
 def test_doubt_of_a_kind_widens_the_intervals_and_errors_are_those_of_the_probabilities(linkage):
     false, missed = drawn_errors(doubted(linkage, 0.0), np.random.default_rng(1))
     chance, links = linkage.pairs.link_probability, linkage.links
