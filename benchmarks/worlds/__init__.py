@@ -10,14 +10,18 @@ Exit status 1 where a requirement is missed.
 from __future__ import annotations
 
 import argparse
+import math
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 from benchmarks import _one_blas_thread  # noqa: F401 - before numpy
+from benchmarks.worlds.ablation import MECHANISMS
 from benchmarks.worlds.kept import Judged, Kept, judge_all
 from benchmarks.worlds.peer import LIMITS
-from benchmarks.worlds.report import print_report
+from benchmarks.worlds.report import print_ablation, print_report
+from benchmarks.worlds.world import drawn
 
 
 def main(arguments: list[str]) -> int:
@@ -34,11 +38,15 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--again", action="store_true", help="judge worlds anew that are kept under the label")
     parser.add_argument("--against", default="", metavar="LABEL", help="print what changed since that label")
     parser.add_argument("--report-only", action="store_true", help="judge nothing, print what is kept")
+    parser.add_argument("--pairs", type=float, metavar="N", help="worlds of at most so many pairs of records")
+    parser.add_argument("--ablation", action="store_true", help="judge them without each mechanism too")
     parser.add_argument("--no-peer", action="store_true", help="without the peer, unless its outcomes are kept")
     parser.add_argument("--peer-python", type=Path, default=LIMITS.python, help="interpreter that has the peer")
     options = parser.parse_args(arguments)
     seeds = [int(seed) for seed in options.only.split(",") if seed]
     seeds = seeds or list(range(options.seed, options.seed + options.draw))
+    if options.pairs is not None:
+        seeds = [seed for seed in seeds if math.prod(drawn(seed).sizes) <= options.pairs]
     kept = Kept(options.keep, options.label)
     if not options.report_only:
         peer = None if options.no_peer else options.peer_python.absolute()
@@ -48,8 +56,23 @@ def main(arguments: list[str]) -> int:
         for one in judge_all(kept, seeds, peer, options.processes, options.again):
             print(_line(one), file=sys.stderr, flush=True)
     found = kept.all_judged(seeds)
+    if options.ablation:
+        return _ablation(options, seeds, found)
     earlier = Kept(options.keep, options.against).all_judged(seeds) if options.against else []
     return print_report(found, earlier, options.against)
+
+
+def _ablation(options: argparse.Namespace, seeds: Sequence[int], found: Sequence[Judged]) -> int:
+    """Judge the worlds without each mechanism, and print what that changes."""
+    without: dict[str, Sequence[Judged]] = {}
+    for name in MECHANISMS:
+        kept = Kept(options.keep, f"{options.label}, without {name}")
+        if not options.report_only:
+            print(name, file=sys.stderr, flush=True)
+            list(judge_all(kept, seeds, None, options.processes, options.again, name))
+        without[name] = kept.all_judged(seeds)
+    print_ablation(found, without)
+    return 0
 
 
 def _line(one: Judged) -> str:

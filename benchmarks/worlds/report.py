@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 
 import numpy as np
 
 from benchmarks.worlds.judged import Outcome
 from benchmarks.worlds.kept import Judged
 from benchmarks.worlds.requirements import (
+    F1_LESS,
     FIGURES,
     GOOD,
     REQUIRED,
+    WIDTHS,
     by_value,
     coverage,
     error,
@@ -183,3 +185,28 @@ def _short(one: Judged, usual: Container[tuple[str, str]]) -> str:
         both = own.claims.get(figure, (None,))[0], own.true.get(figure)
         cells.append(" / ".join("-" if one is None else f"{one:.{places}f}" for one in both))
     return " | ".join([*cells, "; ".join(" ".join(label) for label in own.labels.items() if label not in usual)])
+
+
+def print_ablation(found: Sequence[Judged], without: Mapping[str, Sequence[Judged]]) -> None:
+    """What each mechanism is worth, by outcomes of worlds without it."""
+    owns = [one.own for one in found]
+    first = f"| nothing | {mean([own.f1 for own in owns]):.4f} | | | {_claimed(owns)} |"
+    rows = [first, *(_ablation_row(name, found, others) for name, others in without.items())]
+    print(f"{len(owns)} worlds.")
+    held = "precision holds | recall | sum | median width, precision | recall"
+    head = f"taken out | F1 | lower by {F1_LESS} in | higher in | {held}"
+    _table("Ablation", head, rows)
+
+
+def _ablation_row(name: str, found: Sequence[Judged], others: Sequence[Judged]) -> str:
+    before = {one.own.seed: one.own for one in found}
+    pairs = [(before[one.own.seed], one.own) for one in others if one.own.seed in before]
+    lower = sum(other.f1 < own.f1 - F1_LESS for own, other in pairs)
+    higher = sum(other.f1 > own.f1 + F1_LESS for own, other in pairs)
+    change = mean([other.f1 - own.f1 for own, other in pairs])
+    return f"| {name} | {change:+.4f} | {lower} | {higher} | {_claimed([other for _, other in pairs])} |"
+
+
+def _claimed(owns: Sequence[Outcome]) -> str:
+    held = [f"{coverage(owns, figure)[0]:.1%}" for figure in REQUIRED]
+    return " | ".join(held + [f"{quantile(widths(owns, figure), 0.5):.3f}" for figure in WIDTHS])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import multiprocessing
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import pytest
 
 from benchmarks import worlds
 from benchmarks.worlds import kept as keeping
+from benchmarks.worlds.ablation import MECHANISMS
 from benchmarks.worlds.files import files
 from benchmarks.worlds.judged import Judgement
 from benchmarks.worlds.kept import Judged, Kept, judge, judge_all
@@ -87,3 +89,30 @@ def test_a_world_that_dies_is_an_incident_and_does_not_end_the_others(
     assert [one.own.seed for one in found] == [1, 2]
     assert all(one.own.incident.startswith("its process ended by") for one in found)
     assert all(one.own.f1 == 0 for one in found)
+
+
+def test_worlds_are_judged_without_a_mechanism_too(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In processes of their own, in which alone the mechanism is missing."""
+    taken = ("exclusion", "how far off models are")
+    monkeypatch.setattr(worlds, "MECHANISMS", {name: worlds.MECHANISMS[name] for name in taken})
+    seed = small("open").seed
+    assert worlds.main(["--only", str(seed), "--keep", str(tmp_path), "--no-peer", "--ablation"]) == 0
+    printed = capsys.readouterr().out
+    assert printed.startswith("1 worlds.")
+    assert "| nothing | " in printed
+    both = [Kept(tmp_path, label).judged(seed) for label in ("now", f"now, without {taken[1]}")]
+    whole, without = (one.own for one in both if one is not None)
+    assert without.f1 == whole.f1
+    wide, narrow = (one.claims["recall"][2] - one.claims["recall"][1] for one in (whole, without))  # type: ignore[operator]
+    assert narrow < wide
+
+
+def test_every_mechanism_can_be_taken_out() -> None:
+    context = multiprocessing.get_context("fork")
+    for name, apply in MECHANISMS.items():
+        process = context.Process(target=apply)
+        process.start()
+        process.join()
+        assert process.exitcode == 0, name
