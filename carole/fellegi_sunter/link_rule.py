@@ -238,6 +238,9 @@ def within_rate(probability: F64, links: I64, rate: float) -> tuple[I64, float]:
 MIN_LINK = 0.01
 """No pair less probable than this is linked where the threshold follows from the pairs."""
 
+LARGEST = 0.5
+"""Half of an F1 of 1."""
+
 
 def largest_f1(
     a: Ints, b: Ints, probability: F64, n_matches: float, assignment: Assignment, none: float = 0.0
@@ -256,15 +259,15 @@ def largest_f1(
     ----------
     .. [1] Dinkelbach, Management Science 13, 1967. doi:10.1287/mnsc.13.7.492
     """
-    threshold, half = 0.5, -1.0
+    threshold, half = LARGEST, -1.0
     while True:
         links = assigned(a, b, probability, threshold, assignment)
         ratio = float(probability[links].sum()) / max(len(links) + n_matches, 1e-9)
         if ratio <= half + 1e-9:
             break
         half = ratio
-        threshold = min(max(half, MIN_LINK), 0.5)
-    return (links, threshold) if 2 * half > none else (links[:0], 0.5)
+        threshold = min(max(half, MIN_LINK), LARGEST)
+    return (links, threshold) if 2 * half > none else (links[:0], LARGEST)
 
 
 def _of_persons(a: Ints, b: Ints, probability: F64, threshold: float) -> I64:

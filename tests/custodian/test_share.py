@@ -152,7 +152,7 @@ def test_drawn_linkages_are_read_in_the_order_of_their_draws(tmp_path: Path) -> 
 
 # What a custodian refuses of a resolver's links: it alone knows which of its rows are one record.
 
-SPEC = load_specification(TEXT)
+SPEC = load_specification(f"{TEXT}links: {{threshold: 0.5}}\n")
 NAMES = pl.Series(["x", "y", "x", None], dtype=pl.String)
 """Rows 0 and 2, of different rules, are one record; row 3 is a dummy."""
 

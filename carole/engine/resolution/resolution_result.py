@@ -23,7 +23,7 @@ from gemel.carole.engine.decision.coded_links import STATED, CodedLinks, Expecte
 from gemel.carole.engine.inputs.candidates import Candidates, candidates_per_rule
 from gemel.carole.engine.run.contribution import Arrays, array_of, malformed, n_distinct, packed, unpacked
 from gemel.carole.engine.run.plan import LinkagePlan, VariablePlan
-from gemel.carole.fellegi_sunter.link_rule import MIN_LINK
+from gemel.carole.fellegi_sunter.link_rule import LARGEST, MIN_LINK
 from gemel.common.arrays import Ints
 from gemel.common.documents.linkage_document import Counts, LinkageDocument
 from gemel.common.documents.model_document import StatisticsDocument
@@ -150,6 +150,8 @@ def check_result(
     known = plan.known_threshold
     if known is not None and abs(counted.threshold - known) > _ROUNDING:
         raise _malformed("another threshold than the specification's")
+    if known is None and plan.false_link_rate is None and not MIN_LINK <= counted.threshold <= LARGEST:
+        raise _malformed("a threshold at which no expected F1 is the largest")
     # The mean probability of links is no less, to the decimals that a document has.
     lowest = (MIN_LINK if known is None else known) - STATED
     claimed = _precision(counted)

@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import expit, logit, logsumexp
+from scipy.special import expit, logit, logsumexp, softmax
 
 from gemel.carole.fellegi_sunter.kinds.changes import STEP, Changes, Sizes, learnt, log_belief
 from gemel.carole.fellegi_sunter.kinds.pair_kinds import STRANGERS, Kinds
@@ -72,12 +72,17 @@ ACCIDENTS, SPREAD_OF_ACCIDENTS = 0.04, 1.2
 """Share of the pairs of one person that share a record with another pair as much alike, by copies of a record that
 nobody knew of and by errors; and the standard deviation of its logit."""
 
-SPREAD_OF_EXCLUSION = 1.0
-"""Standard deviation of the logit of how often two people's pairs do, beside any pairs': relatives come together."""
+SPREAD_OF_LEVEL, SPREAD_OF_EXCLUSION = 2.0, 1.0
+"""Standard deviations of the logit of how often two people's pairs do, beside any pairs': relatives come together; of
+kinds that share nearly the same, and of one beside the others."""
+
+NEAR = 0.3
+"""What another kind tells of that level, for each field that one of the two shares and the other does not."""
 
 WORTH_OF_EXCLUSION = 100.0
 """Maximum number of pairs that exclusion counts as: those of one household do not fall separately."""
 
+_LEVELS = np.linspace(-4.0, 6.0, 41)
 _LOGIT = np.linspace(-27.0, 12.0, 105)
 _FAMILIES = np.linspace(-4.0, 2.5, 14)
 _NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(7)
@@ -107,6 +112,28 @@ class Exclusion:
         for own, other in zip(found.columns, self.columns, strict=True):
             own[to] = other[of]
         return found
+
+    def levelled(self, kinds: Kinds, one_person: F64) -> Exclusion:
+        """The same, with `at_random` as kinds have it that share nearly the same and are of two people, as far as is
+        known: relatives come together with the people whose relatives they are, where all of a family are there.
+
+        `one_person` (float64, shape (n_kinds,)): what part of each kind is one person.
+        """
+        known = (self.pairs > 0) & (self.at_random > 0)
+        n, excluded, one = (each[known, None] for each in (self.pairs, self.excluded, one_person))
+        usual = logit(np.minimum(self.at_random[known], 1 - 1e-6))
+        share = np.clip(one * ACCIDENTS + (1.0 - one) * expit(usual[:, None] + _LEVELS), 1e-9, 1 - 1e-9)
+        worth = np.minimum(1.0, WORTH_OF_EXCLUSION / n)
+        log_likelihood = worth * (excluded * np.log(share) + (n - excluded) * np.log1p(-share))
+        shared = [kinds.shared[k] for k in np.flatnonzero(known)]
+        distance = np.array([[(one ^ other).bit_count() for other in shared] for one in shared]).reshape(
+            2 * [len(shared)]
+        )
+        near = np.where(distance > 0, NEAR**distance, 0.0)
+        level = softmax(near @ log_likelihood - 0.5 * (_LEVELS / SPREAD_OF_LEVEL) ** 2, axis=1) @ _LEVELS
+        at_random = self.at_random.copy()
+        at_random[known] = expit(usual + level)
+        return Exclusion(self.pairs, self.excluded, at_random)
 
     @property
     def columns(self) -> tuple[F64, F64, F64]:

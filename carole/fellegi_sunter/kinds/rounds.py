@@ -231,7 +231,7 @@ class Steps:
                 of_kind = likely == k
                 meeting, at_random[k] = links.meeting(more)
                 pairs[k], excluded[k] = of_kind.sum(), meeting[of_kind].sum()
-        return Exclusion(pairs, excluded, at_random)
+        return Exclusion(pairs, excluded, at_random).levelled(kinds, state.relations.one_person)
 
     # Links.
 

@@ -217,6 +217,7 @@ def test_links_that_are_too_improbable(checked: Checked) -> None:
     refused(fixed, lie(checked.result, stated.links, **claiming(0.4)), "less probable on average")
     # A threshold that follows from the pairs is not known to Carole.
     assert checked.plan.known_threshold is None
+    refused(checked, lie(checked.result, stated.links, threshold=0.6), "no expected F1")
     refused(checked, lie(checked.result, stated.links, **claiming(0.001)), "less probable on average")
 
 

@@ -26,7 +26,7 @@ Lie = Callable[[Arrays, dict[str, Any]], None]
 def without_assessment():
     text = specification("0.9")
     start, end = text.index("assessment:"), text.index("retention:")
-    return text[:start] + text[end:]
+    return f"{text[:start]}links: {{threshold: 0.5}}\n{text[end:]}"
 
 
 def retold(content, lie):

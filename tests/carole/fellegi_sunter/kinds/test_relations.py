@@ -49,6 +49,15 @@ def test_fields_of_a_household_change_together_and_further_comparisons_do_not_co
     assert log_changed(mask_of((4, 5, 6, 7)), further) == log_changed(mask_of((4, 5)), PEOPLE)
 
 
+def test_the_parts_of_a_date_change_together():
+    apart = [*PEOPLE, *(FieldLevels(part, 2, describes="birth") for part in ("day", "month", "year"))]
+    together = [replace(field, part_of="birth") if q > 5 else field for q, field in enumerate(apart)]
+    all_three = mask_of((6, 7, 8))
+    assert log_changed(all_three, together) > log_changed(all_three, apart) + math.log(1000)
+    # Of the whole date of birth, and of another date, there is more.
+    assert len(Changes.of(together).units) == len(Changes.of(PEOPLE).units) + 1
+
+
 def test_kin_share_what_a_family_has():
     log_u = np.log(U)
     assert log_kin(FAMILY, PEOPLE, log_u) > log_kin(TWINS, PEOPLE, log_u) > log_kin(TWINS | 1, PEOPLE, log_u)
@@ -119,6 +128,23 @@ def test_pairs_that_meet_more_are_less_of_one_person_and_those_that_never_do_are
     unknown = related(kinds).one_person[2]
     assert parts[-1] < unknown - 0.02
     assert parts[0] > unknown + 0.02
+
+
+def test_relatives_meet_as_often_as_those_who_share_nearly_the_same():
+    """Where all of a family are there, a kind that meets less often than others of two people is partly one person."""
+    kinds = Kinds((STRANGERS, WHOLE, FAMILY, TWINS, MOVED), np.full(5, 100.0))
+    pairs, at_random = np.array([0.0, 100.0, 100.0, 100.0, 0.0]), np.array([0.0, 0.3, 0.3, 0.3, 0.0])
+    seen = Exclusion(pairs, np.array([0.0, 3.0, 95.0, 30.0, 0.0]), at_random)
+    found = seen.levelled(kinds, np.array([0.0, 1.0, 0.0, 0.5, 0.0]))
+    assert 0.6 < found.at_random[3] < 0.99
+    # What others tell is of no kind far from them, nor of one in which no pairs were seen, and never its own.
+    assert found.at_random[[0, 4]].tolist() == [0.0, 0.0]
+    far = replace(seen, excluded=np.array([0.0, 3.0, 30.0, 30.0, 0.0])).levelled(kinds, np.zeros(5))
+    assert far.at_random[3] < found.at_random[3]
+    alone = Exclusion(np.eye(5)[3] * 100.0, np.eye(5)[3] * 99.0, at_random).levelled(kinds, np.zeros(5))
+    assert alone.at_random[3] == pytest.approx(0.3, abs=0.1)
+    nothing = Exclusion.unknown(5)
+    assert nothing.levelled(kinds, np.zeros(5)).columns[2].tolist() == [0.0] * 5
 
 
 def test_more_pairs_that_tell_the_same_leave_less_doubt():
