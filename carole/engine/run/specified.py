@@ -67,7 +67,8 @@ def refuse_unidentified(spec: Specification) -> None:
 def _field(field: FieldSpec, bounds: tuple[float, ...], spec: Specification) -> FieldPlan:
     comparator, missing_as_level = spec.comparator_of(field), field.missing_as == "level"
     rare, randomised_response = field.value_frequencies, field.randomised_response
-    _, date = part_of_date(field.name) or ("", "")
+    part = part_of_date(field.name)
+    date = "" if part is None else part[1] or "birth"
     return FieldPlan(
         field.name, field.bits, bounds, comparator, rare, missing_as_level, randomised_response, field.describes, date
     )
