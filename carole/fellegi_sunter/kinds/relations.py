@@ -20,11 +20,11 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import expit, logit, logsumexp, softmax
 
-from gemel.carole.fellegi_sunter.kinds.changes import STEP, Changes, Sizes, learnt, log_belief
+from gemel.carole.fellegi_sunter.kinds.changes import FEW, STEP, Changes, Sizes, learnt, log_belief
 from gemel.carole.fellegi_sunter.kinds.pair_kinds import STRANGERS, Kinds
 from gemel.carole.fellegi_sunter.settings import FieldLevels
 from gemel.common.arrays import F64
-from gemel.risk.models.graphs import members
+from gemel.risk.models.graphs import mask_of, members
 
 KIN = {"name": 0.01, "birth": 0.01}
 """Probability that two of a family share such a field, further than by chance: namesakes, twins."""
@@ -61,6 +61,9 @@ SPREAD_IN_PART = 1.8
 
 SPREAD_TOGETHER = 1.6
 """The same of kinds that lack several units, upwards."""
+
+OFTEN = 0.1
+"""Strangers' agreement from which few pairs do not show whether they share a field."""
 
 LEAST = -25.0
 """Least logarithm of an expected number of pairs."""
@@ -204,11 +207,10 @@ def relations(
         log_prior -= 0.5 * ((log_numbers - math.log(expected_matches)) / 0.7) ** 2
     changes, of_kind = Changes.of(fields), _OfKind(kinds, fields, log_top, n_records, exclusion, most)
     grid = np.arange(LEAST, log_numbers[-1] + STEP, STEP)
-    missing = [full & ~shared for shared in kinds.shared if shared != STRANGERS]
+    missing = _missing(kinds, full, fields, log_top)
     found = [
-        of_kind(k, grid, several=changes.changed(full & ~shared).sum() > 1, in_part=changes.in_part(full & ~shared))
-        for k, shared in enumerate(kinds.shared)
-        if shared != STRANGERS
+        of_kind(k, grid, several=changes.changed(each).sum() > 1, in_part=changes.in_part(each))
+        for k, each in enumerate(missing, 1)
     ]
     log_likelihood, density = (np.stack(each) for each in zip(*found, strict=True))
     sizes = Sizes(LEAST, of_kind.log_family, log_belief(_FAMILIES), log_likelihood, density, expit(_LOGIT))
@@ -223,6 +225,24 @@ def relations(
         one_person, doubt, by_chance.astype(np.float64), matches, np.hstack([np.zeros((DRAWS, 1)), drawn]),
         tuple(known.mean_rates.tolist()),
     )  # fmt: skip
+
+
+def _missing(kinds: Kinds, full: int, fields: Sequence[FieldLevels], log_top: F64) -> list[int]:
+    """What changed in the pairs of each kind that are one person, strangers left out.
+
+    Of few pairs that share their names does not show whether they also share a trait, on which strangers agree often:
+    if no kind is there that shares it besides, theirs may. Of relatives a trait does tell: they are of either sex.
+    """
+    common = log_top[kinds.shared.index(full), 1:]
+    often = mask_of([q for q in members(full) if fields[q].describes == "trait" and common[q] > math.log(OFTEN)])
+    names = mask_of([q for q in members(full) if fields[q].describes == "name"])
+    missing = []
+    for shared, number in zip(kinds.shared, kinds.pairs, strict=True):
+        if shared != STRANGERS:
+            more = shared | often
+            absorbed = number <= FEW and shared & names == names and more not in kinds.shared
+            missing.append(full & ~(more if absorbed else shared))
+    return missing
 
 
 class _OfKind:

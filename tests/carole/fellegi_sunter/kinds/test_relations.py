@@ -147,6 +147,14 @@ def test_relatives_meet_as_often_as_those_who_share_nearly_the_same():
     assert nothing.levelled(kinds, np.zeros(5)).columns[2].tolist() == [0.0] * 5
 
 
+def test_a_few_who_moved_may_be_of_the_same_sex_all_the_same():
+    """Unless there are more of them; and of brother and sister sex does tell."""
+    moved, siblings = mask_of((0, 1, 3)), mask_of((1, 3, 4, 5))
+    few, more, kin = (related({WHOLE: 50.0, s: n}).one_person[2] for s, n in ((moved, 4), (moved, 6), (siblings, 4)))
+    assert few > more
+    assert kin < 0.3
+
+
 def test_more_pairs_that_tell_the_same_leave_less_doubt():
     kinds = {WHOLE: 300.0, TWINS: 30.0}
     doubts = [related(kinds, excluded(2, 3, float(n), 0.0, 0.6)).doubt[2] for n in (5, 20, 80)]
