@@ -85,7 +85,7 @@ NEAR = 0.3
 WORTH_OF_EXCLUSION = 100.0
 """Maximum number of pairs that exclusion counts as: those of one household do not fall separately."""
 
-_LEVELS = np.linspace(-4.0, 6.0, 41)
+_LEVELS = np.linspace(0.0, 6.0, 25)
 _LOGIT = np.linspace(-27.0, 12.0, 105)
 _FAMILIES = np.linspace(-4.0, 2.5, 14)
 _NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(7)

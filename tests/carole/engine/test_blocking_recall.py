@@ -40,7 +40,7 @@ def test_of_a_field_in_every_rule_nothing_is_known(files):
     assert found.blocking.recall is None
     assert found.blocking.lost is None
     assert "every rule involves family" in found.blocking.assumptions[0]
-    assert found.claims.candidates is not None
+    assert found.claims.candidates is None
 
 
 def test_without_calibrated_probabilities_it_is_not_estimated(files):
