@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import expit, logit, logsumexp, softmax
+from scipy.special import expit, logit, logsumexp
 
 from gemel.carole.fellegi_sunter.kinds.changes import FEW, STEP, Changes, Sizes, learnt, log_belief
 from gemel.carole.fellegi_sunter.kinds.pair_kinds import STRANGERS, Kinds
@@ -133,7 +133,7 @@ class Exclusion:
             2 * [len(shared)]
         )
         near = np.where(distance > 0, NEAR**distance, 0.0)
-        level = softmax(near @ log_likelihood - 0.5 * (_LEVELS / SPREAD_OF_LEVEL) ** 2, axis=1) @ _LEVELS
+        level = _LEVELS[(near @ log_likelihood - 0.5 * (_LEVELS / SPREAD_OF_LEVEL) ** 2).argmax(axis=1)]
         at_random = self.at_random.copy()
         at_random[known] = expit(usual + level)
         return Exclusion(self.pairs, self.excluded, at_random)
