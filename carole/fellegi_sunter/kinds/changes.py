@@ -1,7 +1,8 @@
 r"""What a person changes between two files, and how often: believed of each field, and learnt from all kinds together.
 
 Fields that change together are one unit: those of a family, those of a household, the parts of a date; every other
-field is one by itself.
+field is one by itself. Given names and surname that one file exchanges are lost together, which is a unit, too: pairs
+that have neither lost them either way.
 Of M people in both files, in :math:`M \prod_u c_u \prod_v (1 - c_v)` pairs just the units u changed. The rates c are
 known within a factor only: names that one file romanises change in most people. Then they do so among those who moved,
 too, and among those who did not; the relatives of a person share an address, but not in that proportion. So all kinds
@@ -24,6 +25,10 @@ from gemel.common.arrays import F64, Flags
 CHANGED = {"name": 0.03, "birth": 0.02, "trait": 0.02, "family": 0.07, "household": 0.2}
 """Probability that a person's true value is another in the second file: of each field of a name, of birth and of a
 trait; of any field of family, which change together, and so do those of a household."""
+
+EXCHANGED, SPREAD_OF_EXCHANGED = 0.01, 1.5
+"""Probability that a person's surname and other names are all lost, as where one file exchanges them; and the standard
+deviation of its natural logarithm."""
 
 UNSAID = 0.5
 """Probability that fields with one value in all records of a file say nothing of a person, as if all had changed."""
@@ -63,17 +68,44 @@ def log_belief(deviation: F64) -> F64:
 
 
 @dataclass(frozen=True)
+class Ways:
+    """How the pairs of each kind may have come to lack what they lack.
+
+    `changed`, `kept` (bool, shape (n_ways, n_kinds, n_units)): units that changed, and that did not; of others nothing
+    shows. `log_which` (float64, shape (n_ways, n_kinds)): log probability that just these fields changed, given which
+    units did; -inf of a way that is none.
+    """
+
+    changed: Flags
+    kept: Flags
+    log_which: F64
+
+    def first(self, n_kinds: int) -> Ways:
+        return Ways(self.changed[:, :n_kinds], self.kept[:, :n_kinds], self.log_which[:, :n_kinds])
+
+    def log_of_rates(self, log_rates: F64) -> F64:
+        """Log probability by rates of shape (..., n_units): of each kind, (..., n_kinds)."""
+        log_rest = np.log1p(-np.exp(log_rates))
+        of_ways = np.einsum("...u,wku->...wk", log_rates, self.changed)
+        of_ways += np.einsum("...u,wku->...wk", log_rest, self.kept)
+        return np.asarray(logsumexp(of_ways + self.log_which, axis=-2))
+
+
+@dataclass(frozen=True)
 class Changes:
     """Units of fields that change together.
 
     `units`: as bits; `believed`, `spread`: rate of change of each, and the standard deviation of its logarithm;
-    `constant`: bits of fields with one value in a file.
+    `constant`: bits of fields with one value in a file; `names`, `family`: bits of the fields that are lost together
+    where names are exchanged, which the last unit has then; 0 where there is none of either.
     """
 
     units: tuple[int, ...]
     believed: tuple[float, ...]
     spread: tuple[float, ...]
     constant: int
+    names: int = 0
+    family: int = 0
 
     @classmethod
     def of(cls, fields: Sequence[FieldLevels]) -> Changes:
@@ -90,32 +122,49 @@ class Changes:
                 units[name] = units.get(name, 0) | 1 << q
         described = [name.split()[0] for name in units]
         believed, spread = (tuple(table[name] for name in described) for table in (CHANGED, SPREAD_OF_RATE))
-        return cls(tuple(units.values()), believed, spread, constant)
+        family = units.get("family", 0)
+        names = sum(unit for name, unit in units.items() if name.startswith("name "))
+        if not names or not family:
+            return cls(tuple(units.values()), believed, spread, constant)
+        return cls(
+            (*units.values(), names | family), (*believed, EXCHANGED), (*spread, SPREAD_OF_EXCHANGED), constant,
+            names, family,
+        )  # fmt: skip
 
-    def changed(self, missing: int) -> Flags:
-        """Which units changed, where just these fields did."""
-        return np.array([bool(unit & missing) for unit in self.units], dtype=np.bool_)
+    @property
+    def by_themselves(self) -> tuple[int, ...]:
+        """The units but for the names that are exchanged."""
+        return self.units[:-1] if self.names else self.units
+
+    def n_changed(self, missing: int) -> int:
+        """How many units changed, each by itself, where just these fields did."""
+        return sum(1 for unit in self.by_themselves if unit & missing)
 
     def in_part(self, missing: int) -> bool:
         """Whether some of a unit's fields changed and others did not."""
-        return any(0 != unit & missing != unit for unit in self.units)
+        return any(0 != unit & missing != unit for unit in self.by_themselves)
 
-    def log_which(self, missing: int) -> float:
-        """Log probability that just these fields changed, given which units did."""
-        total = 0.0
-        if self.constant:
-            total += _log_of_group(self.constant, missing, UNSAID)
-        for unit in self.units:
-            if unit & missing:
-                total += _log_of_group(unit, missing, 1.0)
-        return total
+    def ways(self, missing: Sequence[int]) -> Ways:
+        """How just these fields may have changed, for each of several kinds."""
+        n_ways, shape = 2 if self.names else 1, (len(missing), len(self.units))
+        changed, kept = (np.zeros((n_ways, *shape), dtype=np.bool_) for _ in range(2))
+        log_which = np.full((n_ways, len(missing)), -math.inf)
+        for k, each in enumerate(missing):
+            exchanged = bool(self.names & each) and self.family & each == self.family
+            for way in range(1 + exchanged):
+                lost = self.names | self.family if way else 0
+                groups = [unit for unit in self.by_themselves if not unit & lost] + way * [self.names]
+                for u, unit in enumerate(self.by_themselves):
+                    changed[way, k, u], kept[way, k, u] = unit & each & ~lost, not unit & (each | lost)
+                if self.names:
+                    changed[way, k, -1], kept[way, k, -1] = way, not way
+                log_which[way, k] = sum(_log_of_group(group, each, 1.0) for group in groups if group & each)
+                log_which[way, k] += _log_of_group(self.constant, each, UNSAID) if self.constant else 0.0
+        return Ways(changed, kept, log_which)
 
     def log_changed(self, missing: int, rates: Sequence[float]) -> float:
         """Log probability that just these fields of a person changed."""
-        total = self.log_which(missing)
-        for unit, rate in zip(self.units, rates, strict=True):
-            total += math.log(rate) if unit & missing else math.log1p(-rate)
-        return total
+        return float(self.ways([missing]).log_of_rates(np.log(rates))[0])
 
 
 def _log_of_group(group: int, missing: int, rate: float) -> float:
@@ -169,8 +218,7 @@ class Learnt:
 
     `log_numbers`, `weight` (float64, shape (n_numbers,)); `rates` (float64, shape (n_units, n_rates)); `chance`
     (float64, shape (n_numbers, n_units, n_rates)): of each rate given the number; `of_family` (float64, shape
-    (n_numbers, n_families)): of each number of pairs of a family; `changed` (bool, shape (n_kinds, n_units));
-    `log_which` (float64, shape (n_kinds,)).
+    (n_numbers, n_families)): of each number of pairs of a family; `ways`: of the kinds.
     """
 
     log_numbers: F64
@@ -178,8 +226,7 @@ class Learnt:
     rates: F64
     chance: F64
     of_family: F64
-    changed: Flags
-    log_which: F64
+    ways: Ways
 
     @property
     def mean_rates(self) -> F64:
@@ -188,8 +235,9 @@ class Learnt:
 
     def parts(self, sizes: Sizes) -> tuple[F64, F64]:
         """Of each kind the expected part that is one person, and its standard deviation."""
-        mean, variance = _expected(self.log_numbers, self.log_which, self.changed, self.chance, np.log(self.rates))
-        first, second = (np.zeros(len(self.log_which)) for _ in range(2))
+        of_ways, variances = _expected(self.log_numbers, self.ways, self.chance, np.log(self.rates))
+        mean, variance = logsumexp(of_ways, axis=1), (softmax(of_ways, axis=1) * variances).sum(axis=1)
+        first, second = (np.zeros(mean.shape[1]) for _ in range(2))
         for moment, table in zip((first, second), sizes.moments, strict=True):
             averaged = np.einsum("jf,kfx->jkx", self.of_family, table)
             for node, of_node in zip(_NODES, _WEIGHTS / _WEIGHTS.sum(), strict=True):
@@ -201,9 +249,8 @@ class Learnt:
         number = rng.choice(len(self.weight), size=n, p=self.weight)
         rate, family = _drawn(self.chance[number], rng), _drawn(self.of_family[number], rng)
         drawn = np.take_along_axis(self.rates, rate.T, axis=1).T
-        one, none = np.log(drawn) @ self.changed.T, np.log1p(-drawn) @ ~self.changed.T
-        below, _ = sizes.place(self.log_numbers[number, None] + self.log_which + one + none)
-        of_kinds = sizes.density[np.arange(len(self.log_which)), family[:, None], below]
+        below, _ = sizes.place(self.log_numbers[number, None] + self.ways.log_of_rates(np.log(drawn)))
+        of_kinds = sizes.density[np.arange(below.shape[1]), family[:, None], below]
         return np.asarray(sizes.part[_drawn(of_kinds, rng)])
 
 
@@ -233,10 +280,8 @@ def learnt(
         belief -= logsumexp(belief, axis=1, keepdims=True) - math.log1p(-NEVER)
     rates = np.hstack([np.full((len(rates), 1), LEAST_RATE), rates])
     belief = np.hstack([np.full((len(belief), 1), math.log(NEVER)), belief])
-    n_kinds, every = len(missing), (*missing, *(each for each, _ in absent))
-    changed = np.array([changes.changed(each) for each in every]).reshape(len(every), len(rates))
-    which = np.array([changes.log_which(each) for each in every])
-    which[n_kinds:] += [log_found for _, log_found in absent]
+    ways = changes.ways([*missing, *(each for each, _ in absent)])
+    ways.log_which[:, len(missing) :] += [log_found for _, log_found in absent]
     grid = sizes.first + STEP * np.arange(sizes.log_likelihood.shape[2])
     unseen = log_ndtr((math.log(FEW) - grid) / SPREAD_OF_FEW)
     unseen = np.broadcast_to(unseen, (len(absent), *sizes.log_likelihood.shape[1:]))
@@ -247,41 +292,41 @@ def learnt(
     for _ in range(SWEEPS):
         averaged = np.einsum("jf,kfx->jkx", of_family, table)
         for u in range(len(rates)):
-            mean, _ = _expected(log_numbers, which, changed, chance, log_rates, without=u)
-            of_rate = np.where(changed[:, u, None], log_rates[u], log_rest[u]).T
-            of_kinds = sizes.of(averaged, mean[:, None, :] + of_rate[None])
+            mean, _ = _expected(log_numbers, ways, chance, log_rates, without=u)
+            of_rate = np.multiply.outer(log_rates[u], ways.changed[..., u])
+            of_rate += np.multiply.outer(log_rest[u], ways.kept[..., u])
+            of_kinds = sizes.of(averaged, logsumexp(mean[:, None] + of_rate, axis=2))
             chance[:, u] = softmax(of_kinds.sum(axis=2) + belief[u], axis=1)
-        mean, _ = _expected(log_numbers, which, changed, chance, log_rates)
-        below, part = sizes.place(mean)
+        mean, _ = _expected(log_numbers, ways, chance, log_rates)
+        below, part = sizes.place(logsumexp(mean, axis=1))
         lower, upper = (table[np.arange(len(table)), :, place] for place in (below, below + 1))
         by_family = (lower * (1 - part[..., None]) + upper * part[..., None]).sum(axis=1)
         of_family = softmax(by_family + sizes.log_family, axis=1)
     log_weight = log_prior + (of_family * by_family).sum(axis=1)
     log_weight += _entropy(chance, belief).sum(axis=1) + _entropy(of_family, sizes.log_family)
-    return Learnt(log_numbers, softmax(log_weight), rates, chance, of_family, changed[:n_kinds], which[:n_kinds])
+    return Learnt(log_numbers, softmax(log_weight), rates, chance, of_family, ways.first(len(missing)))
 
 
 def _entropy(chance: F64, belief: F64) -> F64:
     return np.asarray((chance * (belief - np.log(np.maximum(chance, 1e-300)))).sum(axis=-1))
 
 
-def _expected(
-    log_numbers: F64, which: F64, changed: Flags, chance: F64, log_rates: F64, without: int = -1
-) -> tuple[F64, F64]:
-    """Mean and variance of the logarithm of the expected number of each kind: shape (n_numbers, n_kinds).
+def _expected(log_numbers: F64, ways: Ways, chance: F64, log_rates: F64, without: int = -1) -> tuple[F64, F64]:
+    """Mean and variance of the logarithm of the expected number of each kind: shape (n_numbers, n_ways, n_kinds).
 
     `without`: a unit that is left out.
     """
     log_rest = np.log1p(-np.exp(log_rates))
-    mean, variance = log_numbers[:, None] + which, np.zeros((len(log_numbers), len(which)))
+    mean = log_numbers[:, None, None] + ways.log_which
+    variance = np.zeros_like(mean)
     for u, (one, none) in enumerate(zip(log_rates, log_rest, strict=True)):
         if u == without:
             continue
-        for values, of_kinds in ((one, changed[:, u]), (none, ~changed[:, u])):
+        for values, of_kinds in ((one, ways.changed[..., u]), (none, ways.kept[..., u])):
             centre = chance[:, u] @ values
             spread = np.maximum(chance[:, u] @ values**2 - centre**2, 0.0)
-            mean = mean + centre[:, None] * of_kinds
-            variance = variance + spread[:, None] * of_kinds
+            mean = mean + centre[:, None, None] * of_kinds
+            variance = variance + spread[:, None, None] * of_kinds
     return mean, variance
 
 
@@ -289,4 +334,4 @@ def unfound(changes: Changes, missing: Sequence[int]) -> list[int]:
     """The fields of each unit, and of every two, that might have changed and of which no kind is."""
     known = set(missing)
     pairs = [one | other for k, one in enumerate(changes.units) for other in changes.units[:k]]
-    return [each for each in (*changes.units, *pairs) if each not in known]
+    return [each for each in dict.fromkeys((*changes.units, *pairs)) if each not in known]

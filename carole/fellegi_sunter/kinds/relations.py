@@ -209,7 +209,7 @@ def relations(
     grid = np.arange(LEAST, log_numbers[-1] + STEP, STEP)
     missing = _missing(kinds, full, fields, log_top)
     found = [
-        of_kind(k, grid, several=changes.changed(each).sum() > 1, in_part=changes.in_part(each))
+        of_kind(k, grid, several=changes.n_changed(each) > 1, in_part=changes.in_part(each))
         for k, each in enumerate(missing, 1)
     ]
     log_likelihood, density = (np.stack(each) for each in zip(*found, strict=True))

@@ -20,12 +20,19 @@ NO_GIVEN, NO_GIVEN_MOVED = WHOLE & ~1, MOVED & ~1
 def test_units_are_what_changes_together():
     fields = [*PEOPLE, FieldLevels("exchange", 2, of=(0, 3)), FieldLevels("state", 2, constant=True)]
     changes = Changes.of(fields)
-    assert changes.units == (1, 2, 4, 8, mask_of((STREET, TOWN)))
+    assert changes.units == (1, 2, 4, 8, mask_of((STREET, TOWN)), mask_of((GIVEN, SURNAME)))
     assert changes.constant == mask_of((7,))
-    assert changes.changed(mask_of((GIVEN, TOWN))).tolist() == [True, False, False, False, True]
+    ways = changes.ways([mask_of((GIVEN, TOWN)), mask_of((GIVEN, SURNAME, TOWN)), mask_of((SURNAME,))])
+    assert ways.changed[0].tolist() == [[1, 0, 0, 0, 1, 0], [1, 0, 0, 1, 1, 0], [0, 0, 0, 1, 0, 0]]
+    assert (ways.kept[0] == ~ways.changed[0]).all()
+    # Where names were exchanged nothing shows of whether they changed, too.
+    assert ways.changed[1, 1].tolist() == [0, 0, 0, 0, 1, 1]
+    assert ways.kept[1, 1].tolist() == [0, 1, 1, 0, 0, 0]
+    assert np.isfinite(ways.log_which[1]).tolist() == [False, True, False]
+    assert Changes.of(fields[1:]).ways([mask_of((SURNAME - 1,))]).changed.shape == (1, 1, 4)
 
 
-@given(st.lists(st.floats(0.01, 0.9), min_size=5, max_size=5))
+@given(st.lists(st.floats(0.01, 0.9), min_size=6, max_size=6))
 def test_with_any_rates_what_changed_is_one_of_all_sets(rates):
     changes = Changes.of(PEOPLE)
     every = [mask_of(some) for n in range(7) for some in combinations(range(6), n)]
@@ -39,6 +46,15 @@ def test_names_that_a_file_writes_otherwise_are_learnt_from_who_moved_and_who_di
     assert both.one_person[3] > alone.one_person[3] + 0.05 > 0.6
     assert both.one_person[4] > 0.5
     assert both.rates[0] > alone.rates[0] > 0.1
+
+
+def test_names_that_are_exchanged_are_lost_together():
+    """Nobody has another given name or surname alone; some have neither, among those who moved as among the others."""
+    neither, absent = mask_of((GIVEN, SURNAME)), [(1, 0.0), (mask_of((SURNAME,)), 0.0)]
+    at_home = related({WHOLE: 600.0, MOVED: 300.0, WHOLE & ~neither: 40.0}, absent=absent)
+    both = related({WHOLE: 600.0, MOVED: 300.0, WHOLE & ~neither: 40.0, MOVED & ~neither: 20.0}, absent=absent)
+    assert both.one_person[3] > at_home.one_person[3] + 0.05
+    assert both.rates[-1] > 3 * both.rates[0] * both.rates[3]
 
 
 def test_what_was_not_found_speaks_against_a_rate():
@@ -71,10 +87,10 @@ def test_parts_are_drawn_about_their_means_and_together():
 
 def test_each_unit_and_each_two_that_no_kind_lacks_are_looked_for():
     changes = Changes.of(PEOPLE)
-    assert len(unfound(changes, [])) == 15
+    assert len(unfound(changes, [])) == 18
     home, street = mask_of((STREET, TOWN)), mask_of((STREET,))
     left = unfound(changes, [0, 1, street])
     assert 1 not in left
     assert home in left  # that some moved within a town says nothing of those who moved farther
     assert home | 1 in left
-    assert len(left) == 14
+    assert len(left) == 17

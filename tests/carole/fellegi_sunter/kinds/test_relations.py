@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gemel.carole.fellegi_sunter.kinds.changes import CHANGED, Changes
+from gemel.carole.fellegi_sunter.kinds.changes import CHANGED, EXCHANGED, Changes
 from gemel.carole.fellegi_sunter.kinds.pair_kinds import STRANGERS, Kinds
 from gemel.carole.fellegi_sunter.kinds.relations import DISTINCT, Exclusion, log_kin, relations
 from gemel.carole.fellegi_sunter.settings import FieldLevels
@@ -42,7 +42,7 @@ def test_what_a_person_changed_is_one_of_all_sets(describes):
 def test_fields_of_a_household_change_together_and_further_comparisons_do_not_count():
     only = math.exp(log_changed(mask_of((4, 5)), PEOPLE))
     assert only > math.exp(log_changed(mask_of((4,)), PEOPLE))
-    rest = math.prod(1 - CHANGED[field.describes] for field in PEOPLE[:4])
+    rest = math.prod(1 - CHANGED[field.describes] for field in PEOPLE[:4]) * (1 - EXCHANGED)
     moves = sum(math.exp(log_changed(some, PEOPLE)) for some in (mask_of((4,)), mask_of((5,)), mask_of((4, 5))))
     assert moves == pytest.approx(CHANGED["household"] * rest)
     further = [*PEOPLE, FieldLevels("exchange", 2, exception=True, of=(0, 3)), FieldLevels("constant", 1)]
