@@ -106,6 +106,8 @@ def requirements(found: Sequence[Judged]) -> list[Requirement]:
     poor, good = [own.serious for own in owns if own.f1 < POOR], [own.serious for own in owns if own.f1 > GOOD]
     made.append(_least(f"a serious warning where F1 < {POOR}", mean(poor), len(poor), WARNED))
     made.append(_most(f"a serious warning where F1 > {GOOD}", mean(good), len(good), WARNED_OF_GOOD, ".1%"))
+    some = [own.serious for own in owns if own.f1 > GOOD and own.matches]
+    made.append(_most("the same, with people in common", mean(some), len(some), WARNED_OF_GOOD, ".1%"))
     slow = [str(own.seed) for own in owns if too_slow(own)]
     limits = f"≤ {TIMES_COUNTING:g} x counting above {COUNTED:g} s; ≤ {AT_MOST:g} s to {RECORDS:,} records"
     made.append(Requirement("deciding", limits, f"{len(slow)} longer (n {len(owns)})", _met(not slow, owns)))

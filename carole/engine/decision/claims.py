@@ -40,7 +40,7 @@ class Off:
     floor: float
     floor_spread: float
 
-    def mean(self, expected: F64, links: float, rng: np.random.Generator) -> F64:
+    def mean(self, expected: F64, links: F64 | float, rng: np.random.Generator) -> F64:
         """What may be expected, if that was."""
         n = len(expected)
         deviation = rng.standard_normal(n)
@@ -48,7 +48,7 @@ class Off:
         added = links * self.floor * np.exp(self.floor_spread * rng.standard_normal(n))
         return np.asarray(np.minimum(expected * factor + added, 1e15))
 
-    def drawn(self, expected: F64, links: float, together: float, rng: np.random.Generator) -> F64:
+    def drawn(self, expected: F64, links: F64 | float, together: float, rng: np.random.Generator) -> F64:
         """Numbers that may be true, of expected ones, of which so many come `together`."""
         return _numbers(self.mean(expected, links, rng), together, rng)
 
@@ -59,10 +59,13 @@ def _numbers(mean: F64, together: float, rng: np.random.Generator) -> F64:
 
 FALSE = Off(-0.3, 2.0, 0.75, 0.001, 1.2)
 """Of false links to one that is right."""
-MISSED = Off(0.0, 1.5, 0.8, 0.003, 1.5)
+MISSED = Off(0.0, 1.5, 0.8, 0.002, 1.5)
 """Of matches among the compared pairs that are not linked."""
 LOST = Off(0.3, 1.0, 1.0, 0.001, 1.5)
 """Of matches that no blocking rule found."""
+
+EXACT = 0.06
+"""Share of populations in which nothing is added, as where nobody changed anything."""
 
 POOR, TOO_PROBABLE = 0.9, 0.35
 """F1 below which links are poor, and the probability of that from which it is warned of."""
@@ -115,16 +118,17 @@ def with_claims(linkage: Linkage, seed: int) -> Linkage:
     joint = linkage.scheme.joint
     together = _together(linkage)
     false, missed = drawn_errors(linkage, rng)
-    odds = FALSE.mean(false / np.maximum(n_links - false, 1e-9), 1.0, rng)
+    more = (rng.random(DRAWS) >= EXACT).astype(np.float64)
+    odds = FALSE.mean(false / np.maximum(n_links - false, 1e-9), more, rng)
     false = np.minimum(_numbers(n_links * odds / (1.0 + odds), together, rng), n_links)
-    missed = MISSED.drawn(missed, n_links, together, rng)
+    missed = MISSED.drawn(missed, more * n_links, together, rng)
     true = n_links - false
     compared = true + missed
     # What cannot be estimated is believed here.
     kept = 1.0 if joint is None else joint.recall
     lost = np.zeros(len(true))
     if linkage.candidates_per_rule:
-        lost = LOST.drawn(compared * (1.0 / kept - 1.0), float(np.median(compared)), together, rng)
+        lost = LOST.drawn(compared * (1.0 / kept - 1.0), more * float(np.median(compared)), together, rng)
     every = compared + lost
     estimable = bool(linkage.candidates_per_rule) and linkage.blocking.recall is not None
     expected_true = float(chance[linkage.links].sum())
