@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 import numpy as np
+from scipy.special import expit
 
 from gemel.carole.fellegi_sunter.candidate_graph import Beliefs, Settled
 from gemel.carole.fellegi_sunter.link_rule import Assignment
@@ -89,7 +90,7 @@ class LinkPosterior:
     `assignment`: one_to_one, greedy: no record has two links. many_to_one: no record of A has. one_to_many: no record
     of B has. clusters: no person has, and the copies are all records of one. none: pairs do not exclude each other;
     `row_a`, `row_b` (int, shape (n_pairs,)): rows of the two files; no pair twice; `expected_matches`: prior mean of
-    the number of links, and `worth` matches; None: any number is as likely; `recall`: share of the
+    the number of links between records, and `worth` matches; None: any number is as likely; `recall`: share of the
     matches that are among the pairs that could be kept. Links are counted among those, while a match weight is of any
     pair: a pair's odds are 1 / recall times what its weight and the number of links make them; `threads`: on which
     one_to_one is worked out; the result is the same; `arranged`: of these pairs; a copy with other weights in view
@@ -123,6 +124,9 @@ class LinkPosterior:
         """
         if any(first is not None for first in self.copies):
             persons, first, member = self.persons()
+            if self.expected_matches is not None:
+                expected = self.expected_matches * self._persons_per_pair(self.expected_matches, weight, member)
+                persons = replace(persons, expected_matches=expected)
             found = persons.probabilities(group_means(weight, member, len(first)), progress, near, cycles=cycles)
             each = found.probability[member]
             return replace(found, probability=each, expected_links=float(each.sum()))
@@ -175,6 +179,13 @@ class LinkPosterior:
             self.arranged.persons = persons, first, member.ravel()
         persons, first, member = self.arranged.persons
         return replace(persons, recall=self.recall), first, member
+
+    def _persons_per_pair(self, expected: float, weight: F64, member: Ints) -> float:
+        """Links of persons to one between their records, by these weights and so many expected links."""
+        log_odds = weight * math.log(2.0) + math.log(max(expected, 1e-300)) - math.log(self.n_a) - math.log(self.n_b)
+        chance = expit(log_odds)
+        of_persons = np.bincount(member, chance) / np.bincount(member)
+        return float(of_persons.sum() / chance.sum()) if chance.any() else 1.0
 
     def meeting(self, chosen: Flags) -> tuple[Flags, float]:
         """Of some pairs, those that share a person who has one link at most; and the chance of a random pair to do so.

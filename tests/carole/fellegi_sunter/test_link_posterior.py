@@ -126,6 +126,20 @@ def test_the_link_of_two_persons_has_the_mean_likelihood_ratio_of_their_records(
     np.testing.assert_allclose(found.probability, alone.probability[[0, 0, 1]])
 
 
+def test_an_expected_number_of_pairs_is_one_of_persons():
+    """A hundred persons are in both files, three records each; the pairs of others are hardly alike."""
+    person, records = np.arange(200), np.arange(3)
+    weight = np.where(person < 100, 16.0, 3.0)
+    alone = LinkPosterior("clusters", person, person, 200, 200, expected_matches=100.0, worth=1e4)
+    person, row_a, row_b = (each.ravel() for each in np.meshgrid(person, records, records, indexing="ij"))
+    first = np.repeat(3 * np.arange(200), 3)
+    rows = 3 * person + row_a, 3 * person + row_b
+    of_records = LinkPosterior("clusters", *rows, 600, 600, (first, first), expected_matches=900.0, worth=1e4)
+    expected, found = alone.probabilities(weight).probability, of_records.probabilities(weight[person]).probability
+    np.testing.assert_allclose(found, expected[person], atol=1e-6)
+    assert expected[100:].max() < 0.5
+
+
 @pytest.mark.parametrize("assignment", ["one_to_one", "greedy", "many_to_one", "one_to_many", "none"])
 @pytest.mark.parametrize("seed", range(5))
 def test_pairs_that_meet_by_their_definition(assignment, seed):
