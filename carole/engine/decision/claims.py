@@ -67,7 +67,7 @@ LOST = Off(0.3, 1.0, 1.0, 0.001, 1.5)
 EXACT = 0.06
 """Share of populations in which nothing is added, as where nobody changed anything."""
 
-POOR, TOO_PROBABLE = 0.9, 0.35
+POOR, TOO_PROBABLE = 0.9, 0.25
 """F1 below which links are poor, and the probability of that from which it is warned of."""
 
 
@@ -121,7 +121,7 @@ def with_claims(linkage: Linkage, seed: int) -> Linkage:
     more = (rng.random(DRAWS) >= EXACT).astype(np.float64)
     odds = FALSE.mean(false / np.maximum(n_links - false, 1e-9), more, rng)
     false = np.minimum(_numbers(n_links * odds / (1.0 + odds), together, rng), n_links)
-    missed = MISSED.drawn(missed, more * n_links, together, rng)
+    missed = MISSED.drawn(missed, more * n_links, together, rng) + _hidden(linkage, rng)
     true = n_links - false
     compared = true + missed
     # What cannot be estimated is believed here.
@@ -146,6 +146,15 @@ def with_claims(linkage: Linkage, seed: int) -> Linkage:
     doubted = float((f1 < POOR).mean()) >= TOO_PROBABLE and joint is not None
     warnings = (*others, *((_in_doubt(linkage, claimed),) if doubted else ()))
     return replace(linkage, claims=claimed, warnings=warnings)
+
+
+def _hidden(linkage: Linkage, rng: np.random.Generator) -> F64:
+    """Matches that strangers may hide who agree in as much, where these are fewer than the law has them: (DRAWS,)."""
+    if linkage.scheme.joint is None:
+        return np.zeros(DRAWS)
+    number, spread = linkage.scheme.joint.relations.coincidences
+    fewer = number * -np.expm1(-spread * np.maximum(rng.standard_normal(DRAWS), 0.0))
+    return np.minimum(np.rint(fewer), max(linkage.plausible_links - len(linkage.links), 0))
 
 
 def _together(linkage: Linkage) -> float:

@@ -150,7 +150,8 @@ class Relations:
     `one_person`: expected part; `doubt`: its standard deviation; `by_chance`: whether the pairs are strangers whose
     values coincide, so that the law should describe them; `matches`: people in both files that the belief speaks for;
     `drawn` (shape (n_draws, n_kinds)): the parts of all kinds, drawn together, for what one tells of another; `rates`:
-    of change, by unit of `Changes`.
+    of change, by unit of `Changes`; `coincidences`: pairs of strangers that agree in everything a person keeps, and the
+    standard deviation of the natural logarithm of that: as many people may hide among these.
     """
 
     one_person: F64
@@ -159,6 +160,7 @@ class Relations:
     matches: float
     drawn: F64
     rates: tuple[float, ...] = ()
+    coincidences: tuple[float, float] = (0.0, 0.0)
 
 
 def log_kin(shared: int, fields: Sequence[FieldLevels], log_u: F64) -> float:
@@ -223,7 +225,7 @@ def relations(
     matches = float(known.weight @ np.exp(log_numbers))
     return Relations(
         one_person, doubt, by_chance.astype(np.float64), matches, np.hstack([np.zeros((DRAWS, 1)), drawn]),
-        tuple(known.mean_rates.tolist()),
+        tuple(known.mean_rates.tolist()), of_kind.coincidences(kinds.shared.index(full)),
     )  # fmt: skip
 
 
@@ -281,11 +283,20 @@ class _OfKind:
         total = logsumexp(log_density, axis=2)
         return total, np.exp(log_density - total[:, :, None])
 
+    def coincidences(self, k: int) -> tuple[float, float]:
+        """Pairs of strangers that agree in all fields of a kind, and the standard deviation of its logarithm."""
+        number, between = self._by_law(k)
+        return math.exp(number + UNKNOWN * between), SPREAD_OF_CHANCE + UNKNOWN * between
+
+    def _by_law(self, k: int) -> tuple[float, float]:
+        """Logarithm of that number, and how far below that of the rarest of the fields it is."""
+        by_law = self._log_pairs + float(self._log_top[k, 0])
+        return by_law, self._log_pairs + float(self._log_top[k, 1:].min()) - by_law
+
     def _of_others(self, k: int, log_rest: F64) -> F64:
         """Log likelihood of a number of pairs of two people: shape (n_families, 1, n_parts)."""
         shared = self._kinds.shared[k]
-        by_law = self._log_pairs + float(self._log_top[k, 0])
-        between = self._log_pairs + float(self._log_top[k, 1:].min()) - by_law
+        by_law, between = self._by_law(k)
         kin = log_kin(shared, self._fields, self._log_top[k, 1:])
         log_kin_pairs = (min(kin, math.log(WHOLE)) if shared == self._full else kin) + self.log_family[:, None, None]
         chance = by_law + UNKNOWN * between

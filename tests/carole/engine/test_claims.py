@@ -63,6 +63,21 @@ def test_doubt_of_a_kind_widens_the_intervals_and_errors_are_those_of_the_probab
     assert much.precision.upper - much.precision.lower > little.precision.upper - little.precision.lower
 
 
+def test_where_strangers_agree_in_as_much_more_matches_may_hide_among_them(linkage):
+    joint = linkage.scheme.joint
+
+    def of(coincidences):
+        relations = replace(joint.relations, coincidences=coincidences)
+        return claims(replace(linkage, scheme=replace(linkage.scheme, joint=replace(joint, relations=relations))), 1)
+
+    none, few, many = (of(each) for each in ((0.0, 0.5), (0.01, 0.5), (1000.0, 0.5)))
+    assert few == none
+    assert many.compared.upper > none.compared.upper + 100
+    assert many.recall.lower < none.recall.lower
+    assert many.precision == none.precision
+    assert many.compared.lower == pytest.approx(none.compared.lower, abs=2)
+
+
 def test_the_same_seed_gives_the_same_claims(linkage):
     assert claims(linkage, 3) == claims(linkage, 3)
     assert claims(linkage, 3) != claims(linkage, 4)

@@ -121,6 +121,13 @@ def test_everything_shared_is_one_person_and_a_family_is_not():
     assert found.matches == pytest.approx(2500, rel=0.3)
 
 
+def test_strangers_who_agree_in_everything_are_as_many_as_the_law_has_and_somewhat_more():
+    number, spread = related({WHOLE: 2000.0, MOVED: 250.0}).coincidences
+    by_law, rarest = 2e7 * U.prod(), 2e7 * U.min()
+    assert by_law < number < math.sqrt(by_law * rarest)
+    assert 0.3 < spread < math.log(rarest / by_law)
+
+
 def test_pairs_that_meet_more_are_less_of_one_person_and_those_that_never_do_are_more():
     kinds = {WHOLE: 300.0, TWINS: 30.0}
     parts = [related(kinds, excluded(2, 3, 30.0, meeting)).one_person[2] for meeting in (0.0, 3.0, 9.0, 20.0)]
