@@ -1,11 +1,11 @@
 """What a run claims of its links, each figure with an interval of 95 %, and a warning where that is little.
 
 The model says how probable each link is, and what it says may be wrong in three ways. It knows two of them: what part
-of each kind of pairs is one person, and how many strangers agree in everything, is known with a doubt (`relations`), and
-is drawn from it here. The third it cannot know: its law, its m and its beliefs are not those of these files. How far off
-the expected numbers of false links, of missed matches and of matches that blocking lost are was set by populations drawn
-at random (`benchmarks worlds`, those of seeds 1 to 300 that have 25 million pairs at most); they are drawn as far off
-here.
+of each kind of pairs is one person, and how many strangers agree in everything (`relations`). Both are known with a
+doubt, and are drawn from it here. The third it cannot know: its law, its m and its beliefs are not those of these
+files. How far off the expected numbers of false links, of missed matches and of matches that blocking lost are was set
+by populations drawn at random (`benchmarks worlds`, those of seeds 1 to 300 that have 25 million pairs at most); they
+are drawn as far off here.
 """
 
 from __future__ import annotations
