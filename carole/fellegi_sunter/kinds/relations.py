@@ -232,17 +232,21 @@ def relations(
 def _missing(kinds: Kinds, full: int, fields: Sequence[FieldLevels], log_top: F64) -> list[int]:
     """What changed in the pairs of each kind that are one person, strangers left out.
 
-    Of few pairs that share their names does not show whether they also share a trait, on which strangers agree often:
-    if no kind is there that shares it besides, theirs may. Of relatives a trait does tell: they are of either sex.
+    Of few pairs that share their names, or all of birth where their names were exchanged, does not show whether they
+    also share a trait, on which strangers agree often: if no kind is there that shares it besides, theirs may. Of
+    relatives a trait does tell: they are of either sex.
     """
     common = log_top[kinds.shared.index(full), 1:]
     often = mask_of([q for q in members(full) if fields[q].describes == "trait" and common[q] > math.log(OFTEN)])
-    names = mask_of([q for q in members(full) if fields[q].describes == "name"])
+    names, family, birth = (
+        mask_of([q for q in members(full) if fields[q].describes == each]) for each in ("name", "family", "birth")
+    )
     missing = []
     for shared, number in zip(kinds.shared, kinds.pairs, strict=True):
         if shared != STRANGERS:
             more = shared | often
-            absorbed = number <= FEW and shared & names == names and more not in kinds.shared
+            kept = shared & birth == birth if family and not shared & (names | family) else shared & names == names
+            absorbed = number <= FEW and kept and more not in kinds.shared
             missing.append(full & ~(more if absorbed else shared))
     return missing
 

@@ -162,6 +162,12 @@ def test_a_few_who_moved_may_be_of_the_same_sex_all_the_same():
     assert kin < 0.3
 
 
+def test_a_few_whose_names_were_exchanged_may_be_of_the_same_sex_all_the_same():
+    exchanged = mask_of((1, 4, 5))
+    few, more = (related({WHOLE: 500.0, exchanged: n}).one_person[2] for n in (4, 6))
+    assert few > 1.3 * more
+
+
 def test_more_pairs_that_tell_the_same_leave_less_doubt():
     kinds = {WHOLE: 300.0, TWINS: 30.0}
     doubts = [related(kinds, excluded(2, 3, float(n), 0.0, 0.6)).doubt[2] for n in (5, 20, 80)]
