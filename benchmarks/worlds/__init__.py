@@ -17,10 +17,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from benchmarks import _one_blas_thread  # noqa: F401 - before numpy
-from benchmarks.worlds.ablation import MECHANISMS
+from benchmarks.worlds.ablation import MECHANISMS, REMEDIES
 from benchmarks.worlds.kept import Judged, Kept, judge_all
 from benchmarks.worlds.peer import LIMITS
-from benchmarks.worlds.report import print_ablation, print_report
+from benchmarks.worlds.report import print_ablation, print_remedies, print_report
 from benchmarks.worlds.world import drawn
 
 
@@ -40,6 +40,7 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--report-only", action="store_true", help="judge nothing, print what is kept")
     parser.add_argument("--pairs", type=float, metavar="N", help="worlds of at most so many pairs of records")
     parser.add_argument("--ablation", action="store_true", help="judge them without each mechanism too")
+    parser.add_argument("--remedies", action="store_true", help="judge them with the remedy of each warning too")
     parser.add_argument("--no-peer", action="store_true", help="without the peer, unless its outcomes are kept")
     parser.add_argument("--peer-python", type=Path, default=LIMITS.python, help="interpreter that has the peer")
     options = parser.parse_args(arguments)
@@ -58,6 +59,8 @@ def main(arguments: list[str]) -> int:
     found = kept.all_judged(seeds)
     if options.ablation:
         return _ablation(options, seeds, found)
+    if options.remedies:
+        return _remedies(options, found)
     earlier = Kept(options.keep, options.against).all_judged(seeds) if options.against else []
     return print_report(found, earlier, options.against)
 
@@ -72,6 +75,19 @@ def _ablation(options: argparse.Namespace, seeds: Sequence[int], found: Sequence
             list(judge_all(kept, seeds, None, options.processes, options.again, name))
         without[name] = kept.all_judged(seeds)
     print_ablation(found, without)
+    return 0
+
+
+def _remedies(options: argparse.Namespace, found: Sequence[Judged]) -> int:
+    """Judge the worlds in which there is a warning with its remedy, and print what that changes."""
+    remedied: dict[str, Sequence[Judged]] = {}
+    for code in REMEDIES:
+        seeds = [one.own.seed for one in found if code in one.own.warnings]
+        kept = Kept(options.keep, f"{options.label}, remedy of {code}")
+        if not options.report_only:
+            list(judge_all(kept, seeds, None, options.processes, options.again, code))
+        remedied[code] = kept.all_judged(seeds)
+    print_remedies(found, remedied)
     return 0
 
 

@@ -1,4 +1,4 @@
-"""What each mechanism is worth: how to take one out of a process, which then links without it."""
+"""What each mechanism and each remedy is worth: how a process links without the one, or with the other."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ CERTAIN = 1e-3
 
 
 def _drafted(section: str, **values: object) -> Callable[[], None]:
-    """Another draft: options of a section."""
+    """Another draft: options of a section, or what gives an option's value for a world."""
 
     def apply() -> None:
         drafted = Judgement.drafted
@@ -26,7 +26,8 @@ def _drafted(section: str, **values: object) -> Callable[[], None]:
         def other(self: Judgement) -> Specification | None:
             spec = drafted(self)
             if spec is not None:
-                self.spec = spec.model_copy(update={section: getattr(spec, section).model_copy(update=values)})
+                stated = {name: value(self) if callable(value) else value for name, value in values.items()}
+                self.spec = spec.model_copy(update={section: getattr(spec, section).model_copy(update=stated)})
             return self.spec
 
         setattr(Judgement, "drafted", other)  # noqa: B010 - of a class
@@ -83,3 +84,8 @@ MECHANISMS: dict[str, Callable[[], None]] = {
     "how far off models are": _never_off,
 }
 """By name, what takes a mechanism out of the process."""
+
+REMEDIES: dict[str, Callable[[], None]] = {
+    "links_in_doubt": _drafted("model", expected_matches=lambda world: float(max(world.outcome.matches, 1))),
+}
+"""By warning, what makes the process follow its remedy."""

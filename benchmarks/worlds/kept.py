@@ -16,7 +16,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from benchmarks.worlds.ablation import MECHANISMS
+from benchmarks.worlds.ablation import MECHANISMS, REMEDIES
 from benchmarks.worlds.files import files
 from benchmarks.worlds.judged import Judgement, Outcome
 from benchmarks.worlds.peer import PeerInput, PeerOutcome
@@ -76,13 +76,13 @@ class Kept:
         return found is not None and (not peer or not found.own.peer_input or found.peer is not None)
 
 
-def judge(kept: Kept, seed: int, peer: Path | None, without: str = "") -> None:
+def judge(kept: Kept, seed: int, peer: Path | None, changed: str = "") -> None:
     """Do in this process what is left to be done for one world, and keep it.
 
-    `peer`: its interpreter; `without`: one of `MECHANISMS`, which the process is without from then on.
+    `peer`: its interpreter; `changed`: one of `MECHANISMS`, without which the process is then, or of `REMEDIES`.
     """
-    if without:
-        MECHANISMS[without]()
+    if changed:
+        (MECHANISMS | REMEDIES)[changed]()
     world = drawn(seed)
     judgement = Judgement(world, *files(world))
     spec = judgement.drafted()
@@ -99,7 +99,7 @@ def judge(kept: Kept, seed: int, peer: Path | None, without: str = "") -> None:
 
 
 def judge_all(
-    kept: Kept, seeds: Iterable[int], peer: Path | None, processes: int, again: bool, without: str = ""
+    kept: Kept, seeds: Iterable[int], peer: Path | None, processes: int, again: bool, changed: str = ""
 ) -> Iterator[Judged]:
     """Judge worlds, so many at a time, and yield their outcomes in order; what is complete is not done again.
 
@@ -110,7 +110,7 @@ def judge_all(
         if again:
             kept.path(seed).unlink(missing_ok=True)
         if not kept.complete(seed, peer is not None):
-            ended = limited(PROCESSOR, WALL, judge, kept, seed, peer, without)
+            ended = limited(PROCESSOR, WALL, judge, kept, seed, peer, changed)
             if not kept.path(seed).exists():
                 world = drawn(seed)
                 kept.write(kept.path(seed), Outcome(seed, dict(world.values), world.sizes, incident=ended))

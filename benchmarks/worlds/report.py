@@ -187,20 +187,34 @@ def _short(one: Judged, usual: Container[tuple[str, str]]) -> str:
     return " | ".join([*cells, "; ".join(" ".join(label) for label in own.labels.items() if label not in usual)])
 
 
+_CHANGED = f"lower by {F1_LESS} in | higher in | precision holds | recall | sum | median width, precision | recall"
+
+
 def print_ablation(found: Sequence[Judged], without: Mapping[str, Sequence[Judged]]) -> None:
     """What each mechanism is worth, by outcomes of worlds without it."""
     owns = [one.own for one in found]
     first = f"| nothing | {mean([own.f1 for own in owns]):.4f} | | | {_claimed(owns)} |"
-    rows = [first, *(_ablation_row(name, found, others) for name, others in without.items())]
+    rows = [first, *(_changed_row(name, found, others) for name, others in without.items())]
     print(f"{len(owns)} worlds.")
-    held = "precision holds | recall | sum | median width, precision | recall"
-    head = f"taken out | F1 | lower by {F1_LESS} in | higher in | {held}"
-    _table("Ablation", head, rows)
+    _table("Ablation", f"taken out | F1 | {_CHANGED}", rows)
 
 
-def _ablation_row(name: str, found: Sequence[Judged], others: Sequence[Judged]) -> str:
+def print_remedies(found: Sequence[Judged], remedied: Mapping[str, Sequence[Judged]]) -> None:
+    """What the remedy of each warning does, in the worlds that have it."""
+    rows = []
+    for code, others in remedied.items():
+        before = [own.f1 for own, _ in _both(found, others)]
+        rows.append(f"| {len(before)} | {mean(before):.4f} {_changed_row(code, found, others)}")
+    _table("Remedies", f"worlds | F1 | warning | F1 with its remedy | {_CHANGED}", rows)
+
+
+def _both(found: Sequence[Judged], others: Sequence[Judged]) -> list[tuple[Outcome, Outcome]]:
     before = {one.own.seed: one.own for one in found}
-    pairs = [(before[one.own.seed], one.own) for one in others if one.own.seed in before]
+    return [(before[one.own.seed], one.own) for one in others if one.own.seed in before]
+
+
+def _changed_row(name: str, found: Sequence[Judged], others: Sequence[Judged]) -> str:
+    pairs = _both(found, others)
     lower = sum(other.f1 < own.f1 - F1_LESS for own, other in pairs)
     higher = sum(other.f1 > own.f1 + F1_LESS for own, other in pairs)
     change = mean([other.f1 - own.f1 for own, other in pairs])

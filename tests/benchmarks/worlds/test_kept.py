@@ -109,6 +109,23 @@ def test_worlds_are_judged_without_a_mechanism_too(
     assert narrow < wide
 
 
+def test_worlds_with_a_warning_are_judged_with_its_remedy_too(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    world = small("open")
+    kept, (code,) = Kept(tmp_path, "now"), worlds.REMEDIES
+    assert worlds.main(["--only", str(world.seed), "--keep", str(tmp_path), "--no-peer"]) in (0, 1)
+    found = kept.judged(world.seed)
+    assert found is not None
+    kept.write(kept.path(world.seed), replace(found.own, warnings={code: "serious"}))
+    capsys.readouterr()
+    assert worlds.main(["--only", str(world.seed), "--keep", str(tmp_path), "--no-peer", "--remedies"]) == 0
+    assert "| 1 | " in capsys.readouterr().out
+    remedied = Kept(tmp_path, f"now, remedy of {code}").judged(world.seed)
+    assert remedied is not None
+    assert remedied.own.claims["sum"] != found.own.claims["sum"]
+
+
 def test_every_mechanism_can_be_taken_out() -> None:
     context = multiprocessing.get_context("fork")
     for name, apply in MECHANISMS.items():
