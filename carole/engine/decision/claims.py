@@ -60,9 +60,9 @@ def _numbers(mean: F64, together: float, rng: np.random.Generator) -> F64:
 
 FALSE = Off(-0.3, 2.0, 0.75, 0.001, 1.2)
 """Of false links to one that is right."""
-MISSED = Off(0.0, 1.5, 0.8, 0.002, 1.5)
+MISSED = Off(0.0, 2.5, 0.65, 0.002, 1.5)
 """Of matches among the compared pairs that are not linked."""
-LOST = Off(0.3, 1.0, 1.0, 0.001, 1.5)
+LOST = Off(0.3, 2.0, 0.8, 0.001, 1.5)
 """Of matches that no blocking rule found."""
 
 EXACT = 0.06
