@@ -12,9 +12,9 @@ a dependence of thousands of pairs among millions does not justify them.
 from __future__ import annotations
 
 import math
-import string
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import combinations
 from typing import NamedTuple
 
@@ -24,7 +24,7 @@ from scipy.special import gammaln
 from gemel.carole.fellegi_sunter.model import MISSING
 from gemel.carole.fellegi_sunter.settings import FieldLevels, RuleFields
 from gemel.common.arrays import F64, I8, U32, Flags
-from gemel.risk.models.graphs import Graph, empty_graph, members
+from gemel.risk.models.graphs import Graph, empty_graph, mask_of, members
 
 MIN_GAIN = 3.0
 """Minimum log Bayes factor of an edge: odds of twenty."""
@@ -219,6 +219,12 @@ def _score(table: F64) -> float:
 BATCH = 4096
 """Patterns with missing fields evaluated at a time."""
 
+MAX_SUMMED = 1 << 15
+"""Maximum number of cells of a sum over missing fields that is kept for all levels of the fields around them."""
+
+_Sum = tuple[int, tuple[int, ...]]
+"""Missing fields, as bits, and the families that are multiplied and summed over them."""
+
 
 @dataclass(frozen=True)
 class Distribution:
@@ -234,44 +240,87 @@ class Distribution:
     def log_probability(self, gamma: I8) -> F64:
         """Log probability of the present levels of each comparison vector: shape (n_patterns,)."""
         found = np.zeros(len(gamma))
-        absent = gamma == MISSING
-        group = absent @ (np.uint64(1) << np.arange(gamma.shape[1], dtype=np.uint64))
+        group = (gamma == MISSING) @ (np.uint64(1) << np.arange(gamma.shape[1], dtype=np.uint64))
         order = np.argsort(group, kind="stable")
         for rows in np.split(order, np.flatnonzero(np.diff(group[order])) + 1) if len(gamma) else ():
-            for first in range(0, len(rows), BATCH):
-                part = rows[first : first + BATCH]
-                found[part] = self._of_alike(gamma[part], absent[rows[0]])
+            found[rows] = self._of_alike(gamma[rows], int(group[rows[0]]))
         return found
 
-    def _of_alike(self, gamma: I8, absent: Flags) -> F64:
+    def _of_alike(self, gamma: I8, absent: int) -> F64:
+        if absent not in self._plans:
+            self._plans[absent] = self._planned(absent)
         total = np.zeros(len(gamma))
-        needed: set[int] = set()
-        kept = []
-        # From the last field back: a missing field on which no other depends sums to 1.
-        for (v, parents), table in zip(reversed(self.structure.families), reversed(self.tables), strict=True):
-            if absent[v] and v not in needed:
-                continue
-            needed.update(q for q in parents if absent[q])
-            kept.append((v, parents, table))
-        operands: list[object] = []
-        letters = {q: string.ascii_lowercase[i] for i, q in enumerate(sorted(needed))}
-        subscripts = []
-        for v, parents, table in reversed(kept):
-            involved = (v, *parents)
-            lacking = [q for q in involved if absent[q]]
-            if not lacking:
-                with np.errstate(divide="ignore"):
-                    total += np.log(table)[tuple(gamma[:, q] for q in involved)]
-                continue
-            there = [i for i, q in enumerate(involved) if not absent[q]]
-            moved = np.moveaxis(table, there, range(len(there)))
-            operands.append(moved[tuple(gamma[:, involved[i]] for i in there)] if there else moved)
-            subscripts.append(("Z" if there else "") + "".join(letters[q] for q in lacking))
-        if any("Z" in subscript for subscript in subscripts):
-            summed = np.einsum(",".join(subscripts) + "->Z", *operands, optimize="greedy")  # type: ignore[call-overload]
-            with np.errstate(divide="ignore"):
-                total += np.log(summed)
+        for over, families in self._plans[absent]:
+            if (over, families) not in self._factors:
+                self._factors[over, families] = self._factor(over, families)
+            around, table = self._factors[over, families]
+            if table is None:
+                total += self._summed_out(gamma[:, around], around, over, families)
+            else:
+                total += table[tuple(gamma[:, q] for q in around)]
         return total
+
+    def _planned(self, absent: int) -> list[_Sum]:
+        """What is multiplied where these fields are missing: families by themselves, and those that meet in some."""
+        needed, kept = 0, []
+        # From the last field back: a missing field on which no other depends sums to 1.
+        for family, (v, parents) in reversed(list(enumerate(self._families))):
+            if not absent >> v & 1 or needed >> v & 1:
+                needed |= mask_of(parents) & absent
+                kept.append(family)
+        plan: list[_Sum] = []
+        for family in kept:
+            v, parents = self._families[family]
+            over, families = mask_of((v, *parents)) & absent, [family]
+            for other in [one for one in plan if one[0] & over]:
+                plan.remove(other)
+                over, families = over | other[0], [*families, *other[1]]
+            plan.append((over, tuple(sorted(families))))
+        return plan
+
+    def _factor(self, over: int, families: tuple[int, ...]) -> tuple[tuple[int, ...], F64 | None]:
+        """The fields around those summed out, and the sum's logarithm by their levels unless there are many."""
+        around = tuple(members(mask_of(q for each in families for q in _involved(self._families[each])) & ~over))
+        sizes = {v: len(table) for (v, _), table in zip(self._families, self.tables, strict=True)}
+        shape = tuple(sizes[q] for q in around)
+        if math.prod(shape) > MAX_SUMMED:
+            return around, None
+        grid = np.indices(shape, dtype=np.int8).reshape(len(around), -1).T
+        return around, self._summed_out(grid, around, over, families).reshape(shape)
+
+    @cached_property
+    def _families(self) -> list[tuple[int, tuple[int, ...]]]:
+        return list(self.structure.families)
+
+    @cached_property
+    def _plans(self) -> dict[int, list[_Sum]]:
+        return {}
+
+    @cached_property
+    def _factors(self) -> dict[_Sum, tuple[tuple[int, ...], F64 | None]]:
+        return {}
+
+    def _summed_out(self, levels: I8, around: Sequence[int], over: int, families: tuple[int, ...]) -> F64:
+        """Log of the families' product, summed over missing fields, by the levels of those around."""
+        axis = {q: 1 + i for i, q in enumerate(members(over))}  # axis 0 is the vector
+        found = np.zeros(len(levels))
+        for first in range(0, len(levels), BATCH):
+            of = dict(zip(around, levels[first : first + BATCH].T, strict=True))
+            operands: list[object] = []
+            for family in families:
+                involved = _involved(self._families[family])
+                there = [i for i, q in enumerate(involved) if q in of]
+                moved = np.moveaxis(self.tables[family], there, range(len(there)))
+                operands.append(moved[tuple(of[involved[i]] for i in there)] if there else moved)
+                operands.append([0] * bool(there) + [axis[q] for q in involved if q in axis])
+            summed = np.einsum(*operands, [0], optimize="greedy")  # type: ignore[call-overload]
+            with np.errstate(divide="ignore"):
+                found[first : first + BATCH] = np.log(summed)
+        return found
+
+
+def _involved(family: tuple[int, tuple[int, ...]]) -> tuple[int, ...]:
+    return family[0], *family[1]
 
 
 def estimated(

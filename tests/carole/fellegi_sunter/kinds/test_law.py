@@ -1,12 +1,14 @@
 """The law of strangers: its distribution beside plain sums, its graph beside the search of the models library."""
 
 from itertools import combinations, product
+from unittest import mock
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gemel.carole.fellegi_sunter.kinds import law
 from gemel.carole.fellegi_sunter.kinds.law import (
     MIN_GAIN,
     EstimationMask,
@@ -121,9 +123,13 @@ def test_families_come_after_their_parents_who_know_each_other():
 # The distribution.
 
 
-@given(st.integers(0, 2**32), st.sampled_from(GRAPHS))
-def test_missing_fields_are_summed_out(seed, edges):
-    rng = np.random.default_rng(seed)
+@given(st.integers(0, 2**32), st.sampled_from(GRAPHS), st.sampled_from([0, 20, law.MAX_SUMMED]))
+def test_missing_fields_are_summed_out(seed, edges, kept):
+    with mock.patch.object(law, "MAX_SUMMED", kept):
+        _missing_fields_are_summed_out(np.random.default_rng(seed), edges)
+
+
+def _missing_fields_are_summed_out(rng, edges):
     distribution = random_distribution(edges, rng)
     whole = np.exp(distribution.log_probability(EVERY))
     assert whole.sum() == pytest.approx(1, rel=1e-12)
