@@ -255,7 +255,7 @@ class Distribution:
                 self._factors[over, families] = self._factor(over, families)
             around, table = self._factors[over, families]
             if table is None:
-                total += self._summed_out(gamma[:, around], around, over, families)
+                total += self._summed_of(gamma, around, over, families)
             else:
                 total += table[tuple(gamma[:, q] for q in around)]
         return total
@@ -282,11 +282,13 @@ class Distribution:
         """The fields around those summed out, and the sum's logarithm by their levels unless there are many."""
         around = tuple(members(mask_of(q for each in families for q in _involved(self._families[each])) & ~over))
         sizes = {v: len(table) for (v, _), table in zip(self._families, self.tables, strict=True)}
-        shape = tuple(sizes[q] for q in around)
-        if math.prod(shape) > MAX_SUMMED:
+        if math.prod(sizes[q] for q in around) > MAX_SUMMED:
             return around, None
-        grid = np.indices(shape, dtype=np.int8).reshape(len(around), -1).T
-        return around, self._summed_out(grid, around, over, families).reshape(shape)
+        axes = [*members(over), *around]
+        operands: list[object] = []
+        for family in families:
+            operands += [self.tables[family], [axes.index(q) for q in _involved(self._families[family])]]
+        return around, _log_sum(*operands, [axes.index(q) for q in around])
 
     @cached_property
     def _families(self) -> list[tuple[int, tuple[int, ...]]]:
@@ -300,23 +302,26 @@ class Distribution:
     def _factors(self) -> dict[_Sum, tuple[tuple[int, ...], F64 | None]]:
         return {}
 
-    def _summed_out(self, levels: I8, around: Sequence[int], over: int, families: tuple[int, ...]) -> F64:
-        """Log of the families' product, summed over missing fields, by the levels of those around."""
-        axis = {q: 1 + i for i, q in enumerate(members(over))}  # axis 0 is the vector
-        found = np.zeros(len(levels))
-        for first in range(0, len(levels), BATCH):
-            of = dict(zip(around, levels[first : first + BATCH].T, strict=True))
+    def _summed_of(self, gamma: I8, around: Sequence[int], over: int, families: tuple[int, ...]) -> F64:
+        """The logarithm of the sum for each vector, where its levels around are too many for a table."""
+        axes = [-1, *members(over)]  # the first is of the vectors
+        found = np.zeros(len(gamma))
+        for first in range(0, len(gamma), BATCH):
+            levels = gamma[first : first + BATCH]
             operands: list[object] = []
             for family in families:
                 involved = _involved(self._families[family])
-                there = [i for i, q in enumerate(involved) if q in of]
+                there = [i for i, q in enumerate(involved) if q in around]
                 moved = np.moveaxis(self.tables[family], there, range(len(there)))
-                operands.append(moved[tuple(of[involved[i]] for i in there)] if there else moved)
-                operands.append([0] * bool(there) + [axis[q] for q in involved if q in axis])
-            summed = np.einsum(*operands, [0], optimize="greedy")  # type: ignore[call-overload]
-            with np.errstate(divide="ignore"):
-                found[first : first + BATCH] = np.log(summed)
+                operands.append(moved[tuple(levels[:, involved[i]] for i in there)] if there else moved)
+                operands.append([0] * bool(there) + [axes.index(q) for q in involved if q not in around])
+            found[first : first + BATCH] = _log_sum(*operands, [0])
         return found
+
+
+def _log_sum(*operands: object) -> F64:
+    with np.errstate(divide="ignore"):
+        return np.asarray(np.log(np.einsum(*operands, optimize="greedy")))  # type: ignore[call-overload]
 
 
 def _involved(family: tuple[int, tuple[int, ...]]) -> tuple[int, ...]:
