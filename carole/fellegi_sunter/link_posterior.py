@@ -202,6 +202,17 @@ class LinkPosterior:
             free *= 1.0 - float((number > 0).sum()) / n
         return meeting & chosen, 1.0 - free
 
+    def people(self, chosen: Flags) -> int:
+        """How many people some pairs are of, where a record may have several links: these are copies of one."""
+        if any(first is not None for first in self.copies):
+            persons, first, member = self.persons()
+            return persons.people(np.bincount(member[chosen], minlength=len(first)) > 0)
+        if self.assignment == "many_to_one":
+            return len(np.unique(self.row_b[chosen]))
+        if self.assignment == "one_to_many":
+            return len(np.unique(self.row_a[chosen]))
+        return int(chosen.sum())
+
     def excluded(self, linked: Flags) -> Flags:
         """The pairs that some links exclude, whatever their levels.
 

@@ -30,8 +30,9 @@ EXCHANGED, SPREAD_OF_EXCHANGED = 0.01, 1.5
 """Probability that a person's surname and other names are all lost, as where one file exchanges them; and the standard
 deviation of its natural logarithm."""
 
-UNSAID = 0.5
-"""Probability that fields with one value in all records of a file say nothing of a person, as if all had changed."""
+UNSAID, SPREAD_OF_UNSAID, MOST_UNSAID = 0.5, 1.0, 0.998
+"""Probability that fields with one value in all records of a file say nothing of a person, as if all had changed; the
+standard deviation of its logarithm, and its maximum: they say something of everyone, or of nearly nobody."""
 
 TOGETHER = 0.5
 """Share of the changes of a group that change all of its fields; the others change any of them."""
@@ -96,8 +97,8 @@ class Changes:
     """Units of fields that change together.
 
     `units`: as bits; `believed`, `spread`: rate of change of each, and the standard deviation of its logarithm;
-    `constant`: bits of fields with one value in a file; `names`, `family`: bits of the fields that are lost together
-    where names are exchanged, which the last unit has then; 0 where there is none of either.
+    `constant`: bits of the fields with one value in a file, which are a unit; `names`, `family`: bits of the fields that
+    are lost together where names are exchanged, which the last unit has then; 0 where there is none of either.
     """
 
     units: tuple[int, ...]
@@ -110,19 +111,17 @@ class Changes:
     @classmethod
     def of(cls, fields: Sequence[FieldLevels]) -> Changes:
         units: dict[str, int] = {}
-        constant = 0
         for q, field in enumerate(fields):
             if field.of or field.n_levels < 2:
                 continue
-            if field.constant:
-                constant |= 1 << q
-            else:
-                own = field.part_of if field.part_of else q
-                name = field.describes if field.describes in ("family", "household") else f"{field.describes} {own}"
-                units[name] = units.get(name, 0) | 1 << q
+            own = field.part_of if field.part_of else q
+            name = field.describes if field.describes in ("family", "household") else f"{field.describes} {own}"
+            name = "constant" if field.constant else name
+            units[name] = units.get(name, 0) | 1 << q
         described = [name.split()[0] for name in units]
-        believed, spread = (tuple(table[name] for name in described) for table in (CHANGED, SPREAD_OF_RATE))
-        family = units.get("family", 0)
+        tables = {**CHANGED, "constant": UNSAID}, {**SPREAD_OF_RATE, "constant": SPREAD_OF_UNSAID}
+        believed, spread = (tuple(table[name] for name in described) for table in tables)
+        family, constant = units.get("family", 0), units.get("constant", 0)
         names = sum(unit for name, unit in units.items() if name.startswith("name "))
         if not names or not family:
             return cls(tuple(units.values()), believed, spread, constant)
@@ -138,11 +137,11 @@ class Changes:
 
     def n_changed(self, missing: int) -> int:
         """How many units changed, each by itself, where just these fields did."""
-        return sum(1 for unit in self.by_themselves if unit & missing)
+        return sum(1 for unit in self.by_themselves if unit & missing & ~self.constant)
 
     def in_part(self, missing: int) -> bool:
         """Whether some of a unit's fields changed and others did not."""
-        return any(0 != unit & missing != unit for unit in self.by_themselves)
+        return any(0 != unit & missing != unit for unit in self.by_themselves if unit != self.constant)
 
     def ways(self, missing: Sequence[int]) -> Ways:
         """How just these fields may have changed, for each of several kinds."""
@@ -159,7 +158,6 @@ class Changes:
                 if self.names:
                     changed[way, k, -1], kept[way, k, -1] = way, not way
                 log_which[way, k] = sum(_log_of_group(group, each, 1.0) for group in groups if group & each)
-                log_which[way, k] += _log_of_group(self.constant, each, UNSAID) if self.constant else 0.0
         return Ways(changed, kept, log_which)
 
     def log_changed(self, missing: int, rates: Sequence[float]) -> float:
@@ -274,7 +272,8 @@ def learnt(
     O(n_numbers * n_units * n_rates * n_kinds) in each of `SWEEPS` sweeps.
     """
     believed, spread = (np.array(each)[:, None] for each in (changes.believed, changes.spread))
-    rates = np.minimum(believed * np.exp(spread * _RATES), MOST)
+    most = np.where([[unit == changes.constant] for unit in changes.units], MOST_UNSAID, MOST)
+    rates = np.minimum(believed * np.exp(spread * _RATES), most)
     belief = -0.5 * (np.log(rates / believed) / spread) ** 2
     if len(belief):
         belief -= logsumexp(belief, axis=1, keepdims=True) - math.log1p(-NEVER)

@@ -12,7 +12,7 @@ a dependence of thousands of pairs among millions does not justify them.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
@@ -34,6 +34,12 @@ PRECISION = 1.0
 
 LARGEST_CODE = 1 << 60
 """Number of a vector above which distinct ones are numbered anew, before another field would overflow it."""
+
+FEWEST_SHARED = 3
+"""Fields that relatives share: of fewer, coincidences are more."""
+
+SELDOM = 0.1
+"""Share of a class's pairs that reach a level seldom."""
 
 MAX_CELLS = 1 << 17
 """Maximum number of cells of a clique's table."""
@@ -137,11 +143,20 @@ def choose(
     return Structure(graph, tuple(edges))
 
 
-def coarse(gamma: I8, n_levels: Sequence[int]) -> I8:
-    """Comparison vectors with three levels at most: the lower half, the upper half, the top level."""
+def coarse(gamma: I8, weight: F64, n_levels: Sequence[int]) -> I8:
+    """Comparison vectors with three levels at most: the lower, the higher, and the top level.
+
+    The higher ones are the upper half, and those that the class rarely reaches: strangers' names depend on each other
+    where they are somewhat alike.
+    """
     n = np.asarray(n_levels, dtype=np.int8)
-    top = np.minimum(n - 1, 2)
-    few = np.where(gamma == n - 1, top, np.minimum((gamma >= n // 2).astype(np.int8), np.maximum(top - 1, 0)))
+    top, middle = np.minimum(n - 1, 2), n // 2
+    for q, size in enumerate(n_levels):
+        there = gamma[:, q] >= 0
+        reached = np.bincount(gamma[there, q], weight[there], minlength=size)[::-1].cumsum()[::-1]
+        seldom = np.flatnonzero(reached[1:] <= SELDOM * reached[0])
+        middle[q] = min(int(middle[q]), 1 + int(seldom[0]) if len(seldom) else size)
+    few = np.where(gamma == n - 1, top, np.minimum((gamma >= middle).astype(np.int8), np.maximum(top - 1, 0)))
     return np.where(gamma < 0, np.int8(-1), few).astype(np.int8)
 
 
@@ -153,7 +168,7 @@ class Tables:
     ) -> None:
         mask, rules = (np.zeros(len(gamma), dtype=np.uint32), ()) if estimation_mask is None else estimation_mask
         weighted = weight > 0
-        few, mask = coarse(gamma, n_levels)[weighted], np.asarray(mask, dtype=np.uint32)[weighted]
+        few, mask = coarse(gamma, weight, n_levels)[weighted], np.asarray(mask, dtype=np.uint32)[weighted]
         code = np.unique(mask, return_inverse=True)[1].ravel().astype(np.int64)
         for column in few.T:
             if code.max(initial=0) > LARGEST_CODE:
@@ -222,6 +237,31 @@ BATCH = 4096
 MAX_SUMMED = 1 << 15
 """Maximum number of cells of a sum over missing fields that is kept for all levels of the fields around them."""
 
+
+@dataclass(frozen=True)
+class Relatives:
+    """Levels of the names that relatives do not share: these are more alike than strangers' are.
+
+    A whole name has the family's in it, and so may an e-mail address; where the family's name is a field of its own,
+    relatives share that.
+
+    `names`, `ties`: bits of the fields that this is true of, and of those that relatives share; `first` (float64, shape
+    (n_fields, n_levels)): levels that are believed; `of_kind`: by shared fields, those that were found; None where the
+    pairs are strangers'.
+    """
+
+    names: int
+    ties: int
+    first: F64
+    of_kind: Mapping[int, F64 | None]
+
+    def levels(self, shared: int) -> F64 | None:
+        """Levels where two people share these fields; None: they are strangers."""
+        if not shared & self.ties or shared.bit_count() < FEWEST_SHARED:
+            return None
+        return self.of_kind.get(shared, self.first)
+
+
 _Sum = tuple[int, tuple[int, ...]]
 """Missing fields, as bits, and the families that are multiplied and summed over them."""
 
@@ -231,11 +271,12 @@ class Distribution:
     """P(comparison vector | class).
 
     `tables`: for each of the structure's families the probabilities of the field's levels given its parents': axis 0 is
-    the field, the others the parents in order.
+    the field, the others the parents in order; `relatives`: what is otherwise where two people are relatives.
     """
 
     structure: Structure
     tables: tuple[F64, ...]
+    relatives: Relatives | None = None
 
     def log_probability(self, gamma: I8) -> F64:
         """Log probability of the present levels of each comparison vector: shape (n_patterns,)."""

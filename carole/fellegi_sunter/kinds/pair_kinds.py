@@ -125,8 +125,8 @@ class Densities:
 
     def __init__(self, vectors: Vectors, law: Distribution, m: F64) -> None:
         self.vectors, self.law, self.m = vectors, law, m
-        self._log_m = np.hstack([np.log(np.maximum(m, TINY)), np.zeros((len(m), 1))])
-        self._parts: dict[tuple[int, int], F64] = {}
+        self._log_m = [_logarithms(levels) for levels in m]
+        self._parts: dict[tuple[int, int, int], F64] = {}
         self._found: dict[int, F64] = {}
         self._components, left = [], (1 << len(m)) - 1
         while left:
@@ -140,16 +140,26 @@ class Densities:
         return self._found[shared]
 
     def _log_density(self, shared: int) -> F64:
-        total = np.zeros(len(self.vectors.gamma))
+        total, related = np.zeros(len(self.vectors.gamma)), self.law.relatives
+        alike = None if related is None else related.levels(shared)
+        names = 0 if alike is None or related is None else related.names & ~shared
         for component in self._components:
             member, distinct = self.vectors.distinct(component)
-            key = component, shared & component
+            key = component, shared & component, shared if names & component else 0
             if key not in self._parts:
-                gamma, columns = distinct.copy(), list(members(shared & component))
+                gamma, columns = distinct.copy(), list(members((shared | names) & component))
                 gamma[:, columns] = MISSING
-                self._parts[key] = self.law.log_probability(gamma) + self._log_m[columns, distinct[:, columns]].sum(1)
+                self._parts[key] = self.law.log_probability(gamma)
+                for q in columns:
+                    levels = self._log_m[q] if alike is None or shared >> q & 1 else _logarithms(alike[q])
+                    self._parts[key] = self._parts[key] + levels[distinct[:, q]]
             total += self._parts[key][member]
         return total
+
+
+def _logarithms(levels: F64) -> F64:
+    """By level, and of a missing one at the end."""
+    return np.append(np.log(np.maximum(levels, TINY)), 0.0)
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.special import expit, logit, logsumexp
@@ -30,10 +30,11 @@ KIN = {"name": 0.01, "birth": 0.01}
 """Probability that two of a family share such a field, further than by chance: namesakes, twins."""
 
 DISTINCT = 1e-3
-"""Strangers' agreement below which a field of a name or of birth is a person's own, as a whole date of birth is."""
+"""Strangers' agreement up to which a field of a name or of birth is a person's own, as a whole date of birth is."""
 
-FURTHER = 0.3
-"""Probability that a further field of a name or of birth is shared by those who share one."""
+FURTHER = {"name": 0.3, "birth": 0.6}
+"""Probability that a further field of a name or of birth is shared by those who share one, a date being one field:
+twins were born in one place."""
 
 WHOLE = 0.1
 """Probability that two of a family share all fields, at most: where none describes a name or birth."""
@@ -47,6 +48,9 @@ APART = 0.1
 
 UNKNOWN = 0.08
 """How far strangers' agreement on several fields may lie between what the law has and that of the rarest of them."""
+
+NAMES_UNKNOWN = 0.4
+"""The same of several fields of one's names: an address is made of a name, and the young have those of their time."""
 
 SPREAD_OF_CHANGE, SPREAD_OF_NONE, SPREAD_OF_KIN, SPREAD_OF_CHANCE = 0.7, 0.3, 1.2, 0.3
 """Standard deviations of the natural logarithms of the expected numbers of pairs: of one person with some change and
@@ -82,6 +86,9 @@ kinds that share nearly the same, and of one beside the others."""
 NEAR = 0.3
 """What another kind tells of that level, for each field that one of the two shares and the other does not."""
 
+ALONE = {"name": 0.1, "birth": 0.5}
+"""Probability that kin who share a birth or a name come one at a time: a person has one twin, a father one namesake."""
+
 WORTH_OF_EXCLUSION = 100.0
 """Maximum number of pairs that exclusion counts as: those of one household do not fall separately."""
 
@@ -95,17 +102,18 @@ _NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(7)
 class Exclusion:
     """Pairs of each kind by whether another pair that shares as much has a record of theirs.
 
-    `pairs`, `excluded`: numbers among the kept pairs; `at_random`: share of random pairs of which that holds. All
-    float64, shape (n_kinds,).
+    `pairs`, `excluded`: numbers among the kept pairs; `at_random`: share of random pairs of which that holds; `people`:
+    pairs of people to a pair of records, copies of one being one. All float64, shape (n_kinds,).
     """
 
     pairs: F64
     excluded: F64
     at_random: F64
+    people: F64
 
     @classmethod
     def unknown(cls, n_kinds: int) -> Exclusion:
-        return cls(np.zeros(n_kinds), np.zeros(n_kinds), np.zeros(n_kinds))
+        return cls(np.zeros(n_kinds), np.zeros(n_kinds), np.zeros(n_kinds), np.ones(n_kinds))
 
     def carried(self, seen: Kinds, kinds: Kinds) -> Exclusion:
         """The same of other kinds: of those that were seen already; of new ones nothing is known."""
@@ -136,11 +144,11 @@ class Exclusion:
         level = _LEVELS[(near @ log_likelihood - 0.5 * (_LEVELS / SPREAD_OF_LEVEL) ** 2).argmax(axis=1)]
         at_random = self.at_random.copy()
         at_random[known] = expit(usual + level)
-        return Exclusion(self.pairs, self.excluded, at_random)
+        return replace(self, at_random=at_random)
 
     @property
-    def columns(self) -> tuple[F64, F64, F64]:
-        return self.pairs, self.excluded, self.at_random
+    def columns(self) -> tuple[F64, F64, F64, F64]:
+        return self.pairs, self.excluded, self.at_random, self.people
 
 
 @dataclass(frozen=True)
@@ -177,9 +185,22 @@ def log_kin(shared: int, fields: Sequence[FieldLevels], log_u: F64) -> float:
         found = [q for q in every if shared >> q & 1]
         if found:
             # A part of a date of birth, or its place, is shared far more often than the whole.
-            whole = len(found) == len(every) or min(log_u[q] for q in found) < math.log(DISTINCT)
-            total += math.log(KIN[describes]) * (1.0 if whole else 0.5) + math.log(FURTHER) * (len(found) - 1)
+            units = _units(found, fields, log_u, describes)
+            whole = len(found) == len(every) or min(units) <= math.log(DISTINCT)
+            total += math.log(KIN[describes]) * (1.0 if whole else 0.5) + math.log(FURTHER[describes]) * (
+                len(units) - 1
+            )
     return total
+
+
+def _units(shown: Sequence[int], fields: Sequence[FieldLevels], log_u: F64, describes: str) -> list[float]:
+    """Log probability that strangers agree in each name, or date or place of birth, that is shown: dates as a whole."""
+    units: dict[str, float] = {}
+    for q in shown:
+        if fields[q].describes == describes:
+            of = fields[q].part_of or str(q)
+            units[of] = units.get(of, 0.0) + float(log_u[q])
+    return list(units.values())
 
 
 def relations(
@@ -192,11 +213,15 @@ def relations(
     most: float,
     expected_matches: float | None = None,
     absent: Sequence[tuple[int, float]] = (),
+    open_fields: Sequence[int] = (),
+    log_alike: F64 | None = None,
 ) -> Relations:
     """What part of each kind is one person.
 
     `log_top` (float64, shape (n_kinds, n_fields + 1)): log probability that strangers agree at the top level in all
-    fields of the kind; and in each of its fields, 0 of others; `most`: matches that there can be;
+    fields of the kind; and in each of its fields, 0 of others; `log_alike`: the same of being as much alike as the
+    kind's pairs are, where that is not at the top; `most`: matches that there can be; `open_fields`: by kind, the bits
+    of fields of which nothing shows whether its pairs share them: these tell nothing either way;
     `absent`: fields that might have changed together and of which no kind is, each with the logarithm of the share of
     such pairs that could be found.
     """
@@ -207,9 +232,13 @@ def relations(
     log_prior = np.log(0.5 / (log_numbers[-1] - log_numbers[0]) + 0.5 * np.exp(log_numbers - log_numbers[-1]))
     if expected_matches is not None:
         log_prior -= 0.5 * ((log_numbers - math.log(expected_matches)) / 0.7) ** 2
-    changes, of_kind = Changes.of(fields), _OfKind(kinds, fields, log_top, n_records, exclusion, most)
+    hidden = list(open_fields) or [0] * len(kinds)
+    shown = [shared & ~each for shared, each in zip(kinds.shared, hidden, strict=True)]
+    by_law = log_top if log_alike is None else log_alike
+    changes = Changes.of(fields)
+    of_kind = _OfKind(kinds, shown, fields, (log_top, by_law), n_records, exclusion, most)
     grid = np.arange(LEAST, log_numbers[-1] + STEP, STEP)
-    missing = _missing(kinds, full, fields, log_top)
+    missing = [each & ~out for each, out in zip(_missing(kinds, full, fields, log_top), hidden[1:], strict=True)]
     found = [
         of_kind(k, grid, several=changes.n_changed(each) > 1, in_part=changes.in_part(each))
         for k, each in enumerate(missing, 1)
@@ -255,10 +284,11 @@ class _OfKind:
     """How likely the size of each kind is, by what is expected of it."""
 
     def __init__(
-        self, kinds: Kinds, fields: Sequence[FieldLevels], log_top: F64, n_records: tuple[int, int],
-        exclusion: Exclusion, most: float,
+        self, kinds: Kinds, shown: Sequence[int], fields: Sequence[FieldLevels], agreeing: tuple[F64, F64],
+        n_records: tuple[int, int], exclusion: Exclusion, most: float,
     ) -> None:  # fmt: skip
-        self._kinds, self._fields, self._log_top, self._exclusion, self._most = kinds, fields, log_top, exclusion, most
+        self._shown, (self._log_top, self._log_alike) = shown, agreeing
+        self._kinds, self._fields, self._exclusion, self._most = kinds, fields, exclusion, most
         self._log_pairs = math.log(n_records[0]) + math.log(n_records[1])
         self._full = max(kinds.shared, key=lambda shared: shared.bit_count())
         self.log_family = math.log(FAMILY * min(n_records)) + SPREAD_OF_FAMILY * _FAMILIES
@@ -272,11 +302,11 @@ class _OfKind:
         """
         theta = expit(_LOGIT)
         log_theta, log_rest = -np.logaddexp(0.0, -_LOGIT), -np.logaddexp(0.0, _LOGIT)
-        n, whole = float(self._kinds.pairs[k]), self._kinds.shared[k] == self._full
+        n, whole = float(self._kinds.pairs[k] * self._exclusion.people[k]), self._kinds.shared[k] == self._full
         log_n = math.log(max(n, 0.3))
         of_others = self._of_others(k, log_n + log_rest)
         of_others = np.where(theta * n <= self._most, of_others, of_others - 50.0)
-        of_others = of_others + _log_excluded(theta, self._exclusion, k)
+        of_others = of_others + _log_excluded(theta, self._exclusion, k, self._alone(k))
         certain = whole and not any(field.constant for field in self._fields)
         more = log_n + log_theta - grid[:, None]
         of_one = log_belief(more / (SPREAD_OF_NONE if certain else SPREAD_IN_PART if in_part else SPREAD_OF_CHANGE))
@@ -292,21 +322,33 @@ class _OfKind:
         number, between = self._by_law(k)
         return math.exp(number + UNKNOWN * between), SPREAD_OF_CHANCE + UNKNOWN * between
 
+    def _alone(self, k: int) -> float:
+        """Probability that those of a family exclude each other as pairs of one person do."""
+        shown = [q for q, each in enumerate(self._fields) if self._shown[k] >> q & 1 and not each.of]
+        units = _units(shown, self._fields, self._log_top[k, 1:], "birth")
+        if units and min(units) <= math.log(DISTINCT):
+            return ALONE["birth"]
+        return ALONE["name"] if any(self._fields[q].describes == "name" for q in shown) else 0.0
+
     def _by_law(self, k: int) -> tuple[float, float]:
         """Logarithm of that number, and how far below that of the rarest of the fields it is."""
-        by_law = self._log_pairs + float(self._log_top[k, 0])
-        return by_law, self._log_pairs + float(self._log_top[k, 1:].min()) - by_law
+        by_law = self._log_pairs + float(self._log_alike[k, 0])
+        rarest = self._log_pairs + float(self._log_alike[k, 1:].min())
+        names = [float(self._log_alike[k, 1 + q]) for q, each in enumerate(self._fields)
+                 if self._shown[k] >> q & 1 and each.describes == "name" and not each.of]  # fmt: skip
+        within = (min(names) - sum(names)) * (NAMES_UNKNOWN / UNKNOWN - 1.0) if names else 0.0
+        return by_law, max(rarest - by_law, 0.0) + within
 
     def _of_others(self, k: int, log_rest: F64) -> F64:
         """Log likelihood of a number of pairs of two people: shape (n_families, 1, n_parts)."""
         shared = self._kinds.shared[k]
         by_law, between = self._by_law(k)
-        kin = log_kin(shared, self._fields, self._log_top[k, 1:])
+        kin = log_kin(self._shown[k], self._fields, self._log_top[k, 1:])
         log_kin_pairs = (min(kin, math.log(WHOLE)) if shared == self._full else kin) + self.log_family[:, None, None]
-        chance = by_law + UNKNOWN * between
+        chance = by_law + UNKNOWN * between + math.log(float(self._exclusion.people[k]))
         log_others = np.logaddexp(chance, log_kin_pairs)
         of_chance = np.exp(chance - log_others)
-        namesakes = any(shared >> q & 1 and each.describes == "name" for q, each in enumerate(self._fields))
+        namesakes = any(self._shown[k] >> q & 1 and each.describes == "name" for q, each in enumerate(self._fields))
         of_kin = SPREAD_OF_NAMESAKES if namesakes and shared != self._full else SPREAD_OF_KIN
         spread = (1 - of_chance) * of_kin + of_chance * (SPREAD_OF_CHANCE + UNKNOWN * between)
         # Of what coincides by chance the strangers have most; of a family's pairs there may also be too few.
@@ -322,8 +364,11 @@ def _few(shared: int, fields: Sequence[FieldLevels]) -> bool:
     return sum(1 for q in members(shared) if fields[q].describes != "trait" and not fields[q].of) <= 2
 
 
-def _log_excluded(theta: F64, exclusion: Exclusion, k: int) -> F64:
-    """Log likelihood of how many pairs of a kind are excluded, by the part that is one person."""
+def _log_excluded(theta: F64, exclusion: Exclusion, k: int, alone: float) -> F64:
+    """Log likelihood of how many pairs of a kind are excluded, by the part that is one person.
+
+    `alone`: probability that two people's pairs are as rarely.
+    """
     n, excluded, at_random = (float(each[k]) for each in (exclusion.pairs, exclusion.excluded, exclusion.at_random))
     if n <= 0 or not at_random > 0:
         return np.zeros(len(theta))
@@ -331,7 +376,14 @@ def _log_excluded(theta: F64, exclusion: Exclusion, k: int) -> F64:
     n, excluded = n * worth, min(excluded, n) * worth
     of_one = expit(logit(ACCIDENTS) + SPREAD_OF_ACCIDENTS * _NODES)[:, None, None]
     of_two = expit(logit(min(at_random, 1 - 1e-6)) + SPREAD_OF_EXCLUSION * _NODES)[None, :, None]
-    share = np.clip(theta * of_one + (1 - theta) * of_two, 1e-9, 1 - 1e-9)
-    log_likelihood = excluded * np.log(share) + (n - excluded) * np.log1p(-share)
     weight = np.outer(_WEIGHTS, _WEIGHTS) / _WEIGHTS.sum() ** 2
-    return np.asarray(logsumexp(log_likelihood, axis=(0, 1), b=weight[:, :, None]))
+
+    def likelihood(of_two: F64) -> F64:
+        share = np.clip(theta * of_one + (1 - theta) * of_two, 1e-9, 1 - 1e-9)
+        log_likelihood = excluded * np.log(share) + (n - excluded) * np.log1p(-share)
+        return np.asarray(logsumexp(log_likelihood, axis=(0, 1), b=weight[:, :, None]))
+
+    if not alone:
+        return likelihood(of_two)
+    both = math.log1p(-alone) + likelihood(of_two), math.log(alone) + likelihood(of_one)
+    return np.asarray(np.logaddexp(*both))

@@ -11,9 +11,17 @@ import numpy as np
 from gemel.carole.fellegi_sunter.kinds.changes import Changes, unfound
 from gemel.carole.fellegi_sunter.kinds.diagnosis import Misfit, misfits
 from gemel.carole.fellegi_sunter.kinds.joint_model import Evidence, JointModel, OutsideBlocks
-from gemel.carole.fellegi_sunter.kinds.law import Distribution, EstimationMask, choose, estimated, independent
+from gemel.carole.fellegi_sunter.kinds.law import (
+    Distribution,
+    EstimationMask,
+    Relatives,
+    choose,
+    estimated,
+    independent,
+)
 from gemel.carole.fellegi_sunter.kinds.pair_kinds import (
     STRANGERS,
+    TINY,
     Counted,
     Densities,
     Kinds,
@@ -56,11 +64,20 @@ LIKELY = 0.5
 FINDABLE = 0.1
 """Share of a kind that blocking finds below which its number is what is believed of it, and not what was found."""
 
+ALIKE, WORTH_OF_RELATIVES = 0.03, 20.0
+"""Share of relatives' names that are alike in part, as is believed; and the pairs that this is worth."""
+
+SHOWN, SHOWN_OF = 2.0, 0.25
+"""Compared values of a field from which a kind shows whether its pairs share it; or their share of its pairs."""
+
 REPLACED = 0.05
 """Share of values replaced at random that m of any field may have."""
 
 NEARLY_ALL = 0.9
 """Share of strangers' pairs at the top level from which a field tells too little for this."""
+
+UNLIKE = 0.4
+"""Share of pairs that share a field, of those alike only as strangers often are: no world has more."""
 
 RARE = 0.05
 """Share of strangers' pairs from which a level shows whether values are replaced."""
@@ -116,6 +133,7 @@ class Steps:
             for describes in ("household", "family", "name", "birth")
         ]
         self._changes = Changes.of(model.fields)
+        self._believed_of_relatives = believed_of_relatives(model.fields, self._u)
         everything = Shareable(mask_of(range(len(model.fields))))
         self._shareable = everything if self.plain else Shareable.of(model.fields, self.believed, self._u)
 
@@ -131,7 +149,24 @@ class Steps:
         alike = state.relations.by_chance * (1.0 - state.relations.one_person)
         weight = self._count * (alike @ posteriors(state.kinds, densities))
         weight = np.concatenate([np.minimum(weight, np.maximum(self._count - state.matches, 0.0)), self._outside.count])
-        return self._law_of(weight, self._strangers_levels(state), choosing=choosing, before=before)
+        law = self._law_of(weight, self._strangers_levels(state), choosing=choosing, before=before)
+        return replace(law, relatives=self._relatives(state))
+
+    def _relatives(self, state: State) -> Relatives:
+        """What relatives' names are like, by the pairs of each kind."""
+        before = self._believed_of_relatives
+        levels = self._levels_of(state.kinds, state.law, state.agreement)
+        of_kind: dict[int, F64 | None] = {}
+        for k, shared in enumerate(state.kinds.shared):
+            found = levels[k] + WORTH_OF_RELATIVES * before.first
+            found /= found.sum(axis=1, keepdims=True)
+            # Relatives are alike in part; who is alike nearly altogether, may be one person with an error.
+            for q in members(before.names):
+                half = self._n_levels[q] // 2
+                found[q, :half] *= self._u[q, :half].sum() / max(float(found[q, :half].sum()), TINY)
+                found[q, half:] = self._u[q, half:]
+            of_kind[shared] = None if state.relations.by_chance[k] else found
+        return replace(before, of_kind=of_kind)
 
     def _law_of(self, weight: F64, u: F64, *, choosing: bool, before: Distribution | None = None) -> Distribution:
         structure = independent(len(self._fields)) if before is None else before.structure
@@ -142,7 +177,8 @@ class Steps:
                 min_gain=MIN_GAIN_OF_STRANGERS,
             )  # fmt: skip
         sampled = np.concatenate([np.zeros(len(self.gamma)), weight[len(self.gamma) :]])
-        return estimated(structure, self._all_gamma, weight, u, self._n_levels, sampled=sampled, scale=scale)
+        law = estimated(structure, self._all_gamma, weight, u, self._n_levels, sampled=sampled, scale=scale)
+        return law if self.plain else replace(law, relatives=self._believed_of_relatives)
 
     def _strangers_levels(self, state: State) -> F64:
         if self._settings.u == "all_pairs":
@@ -185,7 +221,13 @@ class Steps:
             by_chance, rates = np.array([1.0, 0.0]), self._changes.believed
             return Relations(one, np.zeros(2), by_chance, float(kinds.pairs[1]), one[None], rates)
         absent = self._unfound(kinds, law, agreement)
-        log_top = self._log_top((*kinds.shared, *absent), law)
+        levels = self._levels_of(kinds, law, agreement)
+        compared = levels.sum(axis=2) * exclusion.people[:, None]
+        enough = np.minimum(SHOWN, SHOWN_OF * compared.max(axis=1, keepdims=True))
+        open_fields = [mask_of(np.flatnonzero(few).tolist()) for few in compared < enough]
+        shown = [shared & ~hidden for shared, hidden in zip(kinds.shared, open_fields, strict=True)]
+        log_top = self._log_top((*shown, *absent), law)
+        log_alike = log_top[:n] + self._log_further(shown, levels)
         n_records = self._model.n_a, self._model.n_b
         # Of a kind that strangers' coincidences would hide, nothing follows from its not being found.
         seen = {each: found for (each, found), top in zip(absent.items(), log_top[n:], strict=True)
@@ -193,9 +235,18 @@ class Steps:
         full = self._shareable.everything
         return relations(
             kinds, self._fields, log_top[:n], n_records, exclusion, most=self._most,
-            expected_matches=self._settings.expected_matches,
-            absent=[(full & ~each, math.log(found)) for each, found in seen.items()],
+            expected_matches=self._settings.expected_matches, open_fields=open_fields,
+            log_alike=log_alike, absent=[(full & ~each, math.log(found)) for each, found in seen.items()],
         )  # fmt: skip
+
+    def _levels_of(self, kinds: Kinds, law: Distribution, agreement: F64) -> F64:
+        """Expected pairs of each kind by field and level: shape (n_kinds, n_fields, n_levels)."""
+        of_kinds = posteriors(kinds, self.densities(law, agreement)) * self._count
+        levels = np.zeros((len(kinds), *self._u.shape))
+        for q in range(len(self._fields)):
+            for level in range(self._n_levels[q]):
+                levels[:, q, level] = of_kinds @ (self.gamma[:, q] == level)
+        return levels
 
     def _unfound(self, kinds: Kinds, law: Distribution, agreement: F64) -> dict[int, float]:
         """Kinds that were not found and might have been, with the share of them that blocking finds."""
@@ -218,10 +269,27 @@ class Steps:
                 gamma[k, 1 + q, q] = tops[q]
         return law.log_probability(gamma.reshape(-1, len(tops))).reshape(len(shared), len(tops) + 1)
 
+    def _log_further(self, shared: Sequence[int], levels: F64) -> F64:
+        """How many more strangers are as much alike as half of each kind's pairs are: logarithms, as of `_log_top`.
+
+        Pairs that share a field mostly agree at the top, but not where a file writes names otherwise, nor where
+        strangers look alike for a reason that the law has not.
+        """
+        further = np.zeros((len(shared), len(self._fields) + 1))
+        for k, each in enumerate(shared):
+            for q in members(each):
+                field, of_kind = self._fields[q], levels[k, q, : self._n_levels[q]].cumsum()
+                if field.of or field.exception or of_kind[-1] < SHOWN:
+                    continue
+                strangers = np.maximum(self._u[q, : field.n_levels], TINY)
+                usual = int(np.flatnonzero(of_kind >= 0.5 * of_kind[-1])[0])
+                further[k, [0, 1 + q]] += math.log(float(strangers[usual:].sum() / strangers[-1]))
+        return further
+
     def exclusion(self, state: State) -> Exclusion:
         """How many kept pairs of each kind share a record with another pair that shares as much."""
         kinds, n = state.kinds, len(state.kinds)
-        pairs, excluded, at_random = np.zeros(n), np.zeros(n), np.zeros(n)
+        pairs, excluded, at_random, people = np.zeros(n), np.zeros(n), np.zeros(n), np.ones(n)
         if self._pairs is not None and not self.plain:
             links, pattern = self._pairs
             each = posteriors(kinds, self.densities(state.law, state.agreement))
@@ -230,8 +298,9 @@ class Steps:
                 more = np.isin(likely, [t for t, other in enumerate(kinds.shared) if other & shared == shared])
                 of_kind = likely == k
                 meeting, at_random[k] = links.meeting(more)
-                pairs[k], excluded[k] = of_kind.sum(), meeting[of_kind].sum()
-        return Exclusion(pairs, excluded, at_random).levelled(kinds, state.relations.one_person)
+                people[k] = links.people(of_kind) / max(int(of_kind.sum()), 1) if of_kind.any() else 1.0
+                pairs[k], excluded[k] = of_kind.sum() * people[k], meeting[of_kind].sum() * people[k]
+        return Exclusion(pairs, excluded, at_random, people).levelled(kinds, state.relations.one_person)
 
     # Links.
 
@@ -333,6 +402,23 @@ class Steps:
         return (*within, *misfits("others", self._all_gamma, others, self._fields, scale=scale))
 
 
+def believed_of_relatives(fields: Sequence[FieldLevels], u: F64) -> Relatives:
+    """Levels of relatives' names before any is known: strangers', but for some that are alike in part.
+
+    Of these every level is half as frequent as the one below.
+    """
+    own = [q for q, each in enumerate(fields) if each.describes == "name" and not each.of and each.n_levels > 3]
+    whole = all(each.describes != "family" for each in fields)
+    names = own if whole else []
+    ties = [q for q, each in enumerate(fields) if each.describes in ("family", "household") and not each.of]
+    first = u.copy()
+    for q in names:
+        between = np.zeros(u.shape[1])
+        between[1 : fields[q].n_levels // 2] = 0.5 ** np.arange(fields[q].n_levels // 2 - 1)
+        first[q] = (1.0 - ALIKE) * u[q] + ALIKE * between / between.sum()
+    return Relatives(mask_of(names), mask_of(ties), first, {})
+
+
 def held(m: F64, believed: F64, u: F64, fields: Sequence[FieldLevels]) -> F64:
     """m with no field's values replaced at random far more often than in other fields.
 
@@ -353,6 +439,23 @@ def held(m: F64, believed: F64, u: F64, fields: Sequence[FieldLevels]) -> F64:
             most = max(most, float(usual[q]))
         if often[q] > most:
             kept[q] = (m[q] - (often[q] - most) * u[q]) / (1.0 - (often[q] - most))
+    return _alike(kept, believed, u, fields)
+
+
+def _alike(m: F64, believed: F64, u: F64, fields: Sequence[FieldLevels]) -> F64:
+    """m with no more than `UNLIKE` at levels that strangers often reach, the highest aside."""
+    kept = m.copy()
+    for q, field in enumerate(fields):
+        if field.of or field.n_levels < 2:
+            continue
+        low = u[q, : field.n_levels][::-1].cumsum()[::-1] >= RARE
+        low[-1] = False
+        share, most = (
+            float(m[q, : field.n_levels][low].sum()),
+            max(UNLIKE, float(believed[q, : field.n_levels][low].sum())),
+        )
+        if share > most:
+            kept[q, : field.n_levels] *= np.where(low, most / share, (1.0 - most) / max(1.0 - share, TINY))
     return kept
 
 

@@ -1,6 +1,7 @@
 """What all kinds together say of how often people change what: rates, people in common, and kin beside them."""
 
 import math
+from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
@@ -20,16 +21,16 @@ NO_GIVEN, NO_GIVEN_MOVED = WHOLE & ~1, MOVED & ~1
 def test_units_are_what_changes_together():
     fields = [*PEOPLE, FieldLevels("exchange", 2, of=(0, 3)), FieldLevels("state", 2, constant=True)]
     changes = Changes.of(fields)
-    assert changes.units == (1, 2, 4, 8, mask_of((STREET, TOWN)), mask_of((GIVEN, SURNAME)))
+    assert changes.units == (1, 2, 4, 8, mask_of((STREET, TOWN)), mask_of((7,)), mask_of((GIVEN, SURNAME)))
     assert changes.constant == mask_of((7,))
     ways = changes.ways([mask_of((GIVEN, TOWN)), mask_of((GIVEN, SURNAME, TOWN)), mask_of((SURNAME,))])
-    assert ways.changed[0].tolist() == [[1, 0, 0, 0, 1, 0], [1, 0, 0, 1, 1, 0], [0, 0, 0, 1, 0, 0]]
+    assert ways.changed[0].tolist() == [[1, 0, 0, 0, 1, 0, 0], [1, 0, 0, 1, 1, 0, 0], [0, 0, 0, 1, 0, 0, 0]]
     assert (ways.kept[0] == ~ways.changed[0]).all()
     # Where names were exchanged nothing shows of whether they changed, too.
-    assert ways.changed[1, 1].tolist() == [0, 0, 0, 0, 1, 1]
-    assert ways.kept[1, 1].tolist() == [0, 1, 1, 0, 0, 0]
+    assert ways.changed[1, 1].tolist() == [0, 0, 0, 0, 1, 0, 1]
+    assert ways.kept[1, 1].tolist() == [0, 1, 1, 0, 0, 1, 0]
     assert np.isfinite(ways.log_which[1]).tolist() == [False, True, False]
-    assert Changes.of(fields[1:]).ways([mask_of((SURNAME - 1,))]).changed.shape == (1, 1, 4)
+    assert Changes.of(fields[1:]).ways([mask_of((SURNAME - 1,))]).changed.shape == (1, 1, 5)
 
 
 @given(st.lists(st.floats(0.01, 0.9), min_size=6, max_size=6))
@@ -72,6 +73,15 @@ def test_few_with_family_make_who_shares_an_address_one_person():
     family = mask_of((SURNAME, STREET, TOWN))
     few, many = (related({WHOLE: 300.0, NO_GIVEN: 30.0, family: n}).one_person[2] for n in (20.0, 8000.0))
     assert few > many + 0.1
+
+
+def test_fields_that_are_constant_say_nothing_of_nearly_everybody():
+    """One file has one surname and one town for all: a thousand pairs share the rest, and next to none has everything."""
+    fields = [replace(field, constant=q in (SURNAME, TOWN)) for q, field in enumerate(PEOPLE)]
+    rest = WHOLE & ~mask_of((SURNAME, TOWN))
+    found = related({WHOLE: 1.0, rest: 1000.0}, fields=fields)
+    assert found.one_person[2] > 0.99
+    assert found.rates[Changes.of(fields).units.index(mask_of((SURNAME, TOWN)))] > 0.95
 
 
 def test_parts_are_drawn_about_their_means_and_together():

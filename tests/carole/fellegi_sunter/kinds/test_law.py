@@ -12,6 +12,7 @@ from gemel.carole.fellegi_sunter.kinds import law
 from gemel.carole.fellegi_sunter.kinds.law import (
     MIN_GAIN,
     EstimationMask,
+    Relatives,
     Structure,
     Tables,
     choose,
@@ -97,8 +98,34 @@ def test_being_found_by_one_of_two_rules_is_no_dependence():
 
 def test_three_levels_stand_for_many():
     gamma = np.array([[0, 0, 0], [3, 1, 0], [4, 1, 1], [6, 2, 1], [7, 2, -1]], dtype=np.int8)
-    assert coarse(gamma, [8, 3, 2]).tolist() == [[0, 0, 0], [0, 1, 0], [1, 1, 1], [1, 2, 1], [2, 2, -1]]
-    assert coarse(np.zeros((2, 1), dtype=np.int8), [1]).tolist() == [[0], [0]]
+    assert coarse(gamma, np.ones(5), [8, 3, 2]).tolist() == [[0, 0, 0], [0, 1, 0], [1, 1, 1], [1, 2, 1], [2, 2, -1]]
+    assert coarse(np.zeros((2, 1), dtype=np.int8), np.ones(2), [1]).tolist() == [[0], [0]]
+
+
+def test_levels_that_are_seldom_reached_are_the_higher_ones():
+    gamma = np.array([[0], [1], [2], [3], [7], [-1]], dtype=np.int8)
+    assert coarse(gamma, np.array([90.0, 20.0, 5.0, 1.0, 0.1, 9.0]), [8]).T.tolist() == [[0, 0, 1, 1, 2, -1]]
+    assert coarse(gamma, np.array([900.0, 20.0, 5.0, 1.0, 0.1, 9.0]), [8]).T.tolist() == [[0, 1, 1, 1, 2, -1]]
+
+
+def test_strangers_whose_names_are_somewhat_alike_together_are_seen():
+    """A third of the values of two fields of eight levels follow each other, all in the lower half."""
+    rng = np.random.default_rng(8)
+    gamma = np.minimum(rng.geometric(0.85, (20_000, 3)) - 1, 7).astype(np.int8)
+    follows = rng.random(len(gamma)) < 0.3
+    gamma[follows, 1] = gamma[follows, 0]
+    fields = [FieldLevels(str(q), 8) for q in range(3)]
+    assert [edge.fields for edge in choose(gamma, np.ones(len(gamma)), fields, 4).edges] == [(0, 1)]
+
+
+def test_relatives_are_those_who_share_a_tie_and_more():
+    levels = np.ones((4, 8)) / 8
+    relatives = Relatives(0b0001, 0b1100, levels, {0b1110: None, 0b1111: levels / 2})
+    assert relatives.levels(0b1100) is None  # too few
+    assert relatives.levels(0b0011) is None  # no tie
+    assert relatives.levels(0b1110) is None  # strangers, as was found
+    assert relatives.levels(0b1101) is levels
+    assert relatives.levels(0b1111)[0, 0] == 1 / 16
 
 
 def test_tables_count_what_is_there():

@@ -1,5 +1,6 @@
 """Kinds of pairs: their densities, sizes and shares found by their definitions, and which of them are found."""
 
+from dataclasses import replace
 from itertools import combinations, product
 
 import numpy as np
@@ -7,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gemel.carole.fellegi_sunter.kinds.law import estimated, independent
+from gemel.carole.fellegi_sunter.kinds.law import Relatives, estimated, independent
 from gemel.carole.fellegi_sunter.kinds.pair_kinds import (
     MAX_CANDIDATES,
     STRANGERS,
@@ -50,6 +51,21 @@ def test_a_density_is_the_sum_over_all_completions(seed, edges, shared):
     for vector, value in zip(gamma, found, strict=True):
         fits = ((vector == -1) | (vector == EVERY)).all(axis=1)
         assert value == pytest.approx(whole[fits].sum(), rel=1e-9)
+
+
+@given(SEEDS, st.sampled_from(GRAPHS), st.integers(0, 31))
+def test_relatives_have_names_of_their_own_levels(seed, edges, shared):
+    """The law of all other fields, times m of those shared, times the relatives' levels of the names not shared."""
+    rng = np.random.default_rng(seed)
+    law, m, levels = random_distribution(edges, rng), random_m(rng), random_m(rng)
+    names, ties = 0b00011, 0b10100
+    relatives = Relatives(names, ties, levels, {})
+    apart = names & ~shared if relatives.levels(shared) is not None else 0
+    whole = defined(law, m, shared | apart)
+    for q in members(apart):
+        whole = whole / m[q, EVERY[:, q]] * levels[q, EVERY[:, q]]
+    found = np.exp(Densities(Vectors(EVERY), replace(law, relatives=relatives), m).log_density(shared))
+    np.testing.assert_allclose(found, whole, rtol=1e-9)
 
 
 @given(SEEDS, st.integers(0, 31))

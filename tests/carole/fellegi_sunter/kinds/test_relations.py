@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.special import logit
 
 from gemel.carole.fellegi_sunter.kinds.changes import CHANGED, EXCHANGED, Changes
 from gemel.carole.fellegi_sunter.kinds.pair_kinds import STRANGERS, Kinds
@@ -24,7 +25,7 @@ PEOPLE = [
 ]
 U = np.array([0.01, 0.001, 0.5, 0.004, 0.002, 0.1])
 WHOLE = (1 << 6) - 1
-MOVED, FAMILY, TWINS = mask_of((0, 1, 2, 3)), mask_of((3, 4, 5)), mask_of((1, 2, 3, 4, 5))
+MOVED, FAMILY, TWINS, COUSINS = (mask_of(q) for q in ((0, 1, 2, 3), (3, 4, 5), (1, 2, 3, 4, 5), (0, 2, 3, 5)))
 DESCRIBES = st.sampled_from(["name", "birth", "trait", "family", "household"])
 
 
@@ -71,24 +72,35 @@ def test_a_part_of_a_date_is_shared_by_more_kin_than_a_whole_one():
     assert log_kin(year, parts, common) > log_kin(year, parts, rare) == log_kin(TWINS, PEOPLE, np.log(U))
 
 
-def related(pairs, exclusion=None, n_records=(5000, 4000), most=None, expected_matches=None, fields=PEOPLE, absent=()):
+def related(
+    pairs,
+    exclusion=None,
+    n_records=(5000, 4000),
+    most=None,
+    expected_matches=None,
+    fields=PEOPLE,
+    absent=(),
+    open_fields=(),
+):
     """The relations of kinds of these sizes, by the sets that they share; strangers agree as `U`."""
     kinds = Kinds((STRANGERS, *pairs), np.array([float(n_records[0]) * n_records[1], *pairs.values()]))
     log_top = np.zeros((len(kinds), len(fields) + 1))
     for k, shared in enumerate(kinds.shared):
-        log_top[k, 1:] = [math.log(U[q]) if q in set(members(shared)) else 0.0 for q in range(len(fields))]
+        shown = shared & ~open_fields[k] if open_fields else shared
+        log_top[k, 1:] = [math.log(U[q]) if q in set(members(shown)) else 0.0 for q in range(len(fields))]
         log_top[k, 0] = log_top[k, 1:].sum()
     unseen = Exclusion.unknown(len(kinds))
     return relations(
         kinds, fields, log_top, n_records, unseen if exclusion is None else exclusion,
         most=min(n_records) if most is None else most, expected_matches=expected_matches, absent=absent,
+        open_fields=open_fields,
     )  # fmt: skip
 
 
 def excluded(k, n_kinds, pairs, excluded, at_random=0.3):
     each = np.zeros((3, n_kinds))
     each[:, k] = pairs, excluded, at_random
-    return Exclusion(*each)
+    return Exclusion(*each, np.ones(n_kinds))
 
 
 @given(
@@ -98,10 +110,11 @@ def excluded(k, n_kinds, pairs, excluded, at_random=0.3):
     n_records=st.tuples(st.integers(1, 10**6), st.integers(1, 10**6)),
     share=st.floats(0, 1),
     at_random=st.floats(0, 1),
+    people=st.floats(1e-3, 1),
 )
-def test_parts_are_parts(sizes, expected, most, n_records, share, at_random):
+def test_parts_are_parts(sizes, expected, most, n_records, share, at_random, people):
     n = len(sizes) + 1
-    seen = Exclusion(np.full(n, 50.0), np.full(n, 50.0 * share), np.full(n, at_random))
+    seen = Exclusion(np.full(n, 50.0), np.full(n, 50.0 * share), np.full(n, at_random), np.full(n, people))
     found = related(sizes, seen, n_records, most, expected)
     assert ((found.one_person >= 0) & (found.one_person <= 1)).all()
     assert ((found.doubt >= 0) & (found.doubt <= 0.5 + 1e-9)).all()
@@ -129,7 +142,7 @@ def test_strangers_who_agree_in_everything_are_as_many_as_the_law_has_and_somewh
 
 
 def test_pairs_that_meet_more_are_less_of_one_person_and_those_that_never_do_are_more():
-    kinds = {WHOLE: 300.0, TWINS: 30.0}
+    kinds = {WHOLE: 300.0, COUSINS: 30.0}
     parts = [related(kinds, excluded(2, 3, 30.0, meeting)).one_person[2] for meeting in (0.0, 3.0, 9.0, 20.0)]
     assert parts == sorted(parts, reverse=True)
     unknown = related(kinds).one_person[2]
@@ -141,14 +154,14 @@ def test_relatives_meet_as_often_as_those_who_share_nearly_the_same():
     """Where all of a family are there, a kind that meets less often than others of two people is partly one person."""
     kinds = Kinds((STRANGERS, WHOLE, FAMILY, TWINS, MOVED), np.full(5, 100.0))
     pairs, at_random = np.array([0.0, 100.0, 100.0, 100.0, 0.0]), np.array([0.0, 0.3, 0.3, 0.3, 0.0])
-    seen = Exclusion(pairs, np.array([0.0, 3.0, 95.0, 30.0, 0.0]), at_random)
+    seen = Exclusion(pairs, np.array([0.0, 3.0, 95.0, 30.0, 0.0]), at_random, np.ones(5))
     found = seen.levelled(kinds, np.array([0.0, 1.0, 0.0, 0.5, 0.0]))
     assert 0.6 < found.at_random[3] < 0.99
     # What others tell is of no kind far from them, nor of one in which no pairs were seen, and never its own.
     assert found.at_random[[0, 4]].tolist() == [0.0, 0.0]
     far = replace(seen, excluded=np.array([0.0, 3.0, 30.0, 30.0, 0.0])).levelled(kinds, np.zeros(5))
     assert far.at_random[3] < found.at_random[3]
-    alone = Exclusion(np.eye(5)[3] * 100.0, np.eye(5)[3] * 99.0, at_random).levelled(kinds, np.zeros(5))
+    alone = Exclusion(np.eye(5)[3] * 100.0, np.eye(5)[3] * 99.0, at_random, np.ones(5)).levelled(kinds, np.zeros(5))
     assert alone.at_random[3] == pytest.approx(0.3, abs=0.1)
     nothing = Exclusion.unknown(5)
     assert nothing.levelled(kinds, np.zeros(5)).columns[2].tolist() == [0.0] * 5
@@ -170,7 +183,7 @@ def test_a_few_whose_names_were_exchanged_may_be_of_the_same_sex_all_the_same():
 
 def test_more_pairs_that_tell_the_same_leave_less_doubt():
     kinds = {WHOLE: 300.0, TWINS: 30.0}
-    doubts = [related(kinds, excluded(2, 3, float(n), 0.0, 0.6)).doubt[2] for n in (5, 20, 80)]
+    doubts = [related(kinds, excluded(2, 3, float(n), 0.6 * n, 0.6)).doubt[2] for n in (5, 20, 80)]
     assert doubts == sorted(doubts, reverse=True)
     assert doubts[-1] < 0.7 * doubts[0]
 
@@ -208,3 +221,44 @@ def test_traits_alone_tell_of_no_family():
     assert log_kin(mask_of((2,)), PEOPLE, np.log(U)) == -math.inf
     traits = [replace(field, describes="trait") for field in PEOPLE]
     assert related({WHOLE: 100.0}, fields=traits).one_person[1] > 0.99
+
+
+def test_the_parts_of_a_date_are_one_thing_that_twins_share():
+    date = [FieldLevels(part, 2, describes="birth", part_of="birth") for part in ("day", "month", "year")]
+    parts = [PEOPLE[0], *date, *PEOPLE[2:]]
+    log_u = np.log([0.01, 0.03, 0.08, 0.02, 0.5, 0.004, 0.002, 0.1])
+    of_whole = np.log([0.01, 0.03 * 0.08 * 0.02, 0.5, 0.004, 0.002, 0.1])
+    assert log_kin(mask_of((1, 2, 3, 5, 6, 7)), parts, log_u) == log_kin(mask_of((1, 3, 4, 5)), PEOPLE, of_whole)
+
+
+def test_a_hundred_copies_of_one_pair_are_one_pair():
+    """Of one person's hundred copies with another's record, nothing follows that would follow from a hundred people."""
+    n = 3
+    copies = Exclusion(np.zeros(n), np.zeros(n), np.zeros(n), np.array([1.0, 1.0, 0.01]))
+    one, hundred, of_one = (
+        related({WHOLE: 300.0, TWINS: pairs}, seen).one_person[2]
+        for pairs, seen in ((1.0, None), (100.0, None), (100.0, copies))
+    )
+    assert abs(of_one - one) < 0.02 < abs(hundred - one)
+
+
+def test_twins_exclude_each_other_as_one_person_does_and_a_family_does_not():
+    """A hundred pairs of which none meets tell little of those who share a birth, and much of others."""
+
+    def told(shared):
+        kinds = {WHOLE: 10.0, shared: 100.0}
+        return [related(kinds, seen).one_person[2] for seen in (None, excluded(2, 3, 100.0, 0.0, 0.85))]
+
+    (twins, alone), (family, apart) = told(TWINS), told(FAMILY)
+    assert logit(alone) - logit(twins) < math.log(2) + 0.1
+    assert logit(apart) - logit(family) > math.log(5)
+
+
+def test_of_fields_that_nothing_shows_nothing_follows():
+    """Twins one of whose names is nowhere filled in count as those of whom it is not compared."""
+    sharing, lacking = mask_of((0, 1, 3, 4, 5)), mask_of((1, 3, 4, 5))
+    hidden, absent = (
+        related({WHOLE: 300.0, shared: 20.0}, open_fields=(0, 0, 1)).one_person[2] for shared in (sharing, lacking)
+    )
+    assert hidden == pytest.approx(absent)
+    assert related({WHOLE: 300.0, sharing: 20.0}).one_person[2] != pytest.approx(hidden, abs=0.1)
