@@ -76,7 +76,7 @@ def test_few_with_family_make_who_shares_an_address_one_person():
 
 
 def test_fields_that_are_constant_say_nothing_of_nearly_everybody():
-    """One file has one surname and one town for all: a thousand pairs share the rest, and next to none has everything."""
+    """One file has one surname and one town for all: a thousand pairs share the rest, and hardly one everything."""
     fields = [replace(field, constant=q in (SURNAME, TOWN)) for q, field in enumerate(PEOPLE)]
     rest = WHOLE & ~mask_of((SURNAME, TOWN))
     found = related({WHOLE: 1.0, rest: 1000.0}, fields=fields)

@@ -1,11 +1,14 @@
 """Estimation of exact populations, and of people who have households, who moved, or whose kin are in the other file."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
-from benchmarks.dependence import linked
+from benchmarks.dependence import Neighbours, linked
 from gemel.carole.evaluation.link_quality import quality
 from gemel.carole.fellegi_sunter.em import fit
+from gemel.carole.fellegi_sunter.kinds import rounds
 from gemel.carole.fellegi_sunter.kinds.estimation import fit_joint
 from gemel.carole.fellegi_sunter.link_posterior import LinkPosterior
 from gemel.carole.fellegi_sunter.model import PatternCounts
@@ -194,3 +197,60 @@ def test_nobody_in_common_is_no_link(seed):
     assert len(links) == 0
     assert model.expected_matches < 2 + joint.kinds.pairs @ joint.relations.doubt
     assert model.expected_matches < 5
+
+
+# Whole names: the names of a family are alike in part, and so are the e-mail addresses that are made of them.
+
+WHOLE_NAMES = [
+    FieldLevels("full_name", 8, describes="name"),
+    FieldLevels("email", 8, describes="name"),
+    FieldLevels("telephone", 2, describes="household"),
+    FieldLevels("street", 2, describes="household"),
+    FieldLevels("town", 2, describes="household"),
+]
+LEVELS = {
+    "strangers": [0.93, 0.06, 0.0095, 0.0005, 0, 0, 0, 0],
+    "family": [0.3, 0.45, 0.2, 0.05, 0, 0, 0, 0],
+    "one": [0.01, 0.01, 0.02, 0.02, 0.03, 0.04, 0.04, 0.83],
+}
+
+
+def families(seed, size=3, n_households=150, share=0.4):
+    """Levels of all pairs of two files of households, and which of them are one person."""
+    rng = np.random.default_rng(seed)
+    person = np.arange(n_households * size)
+    a, b = (person[rng.random(len(person)) < share] for _ in range(2))
+    one = a[:, None] == b[None]
+    home = (a[:, None] // size == b[None] // size) & ~one
+    gamma = np.empty((*one.shape, len(WHOLE_NAMES)), dtype=np.int8)
+    for q in (0, 1):
+        gamma[..., q] = rng.choice(8, one.shape, p=LEVELS["strangers"])
+        for who, of in ((home, "family"), (one, "one")):
+            gamma[who, q] = rng.choice(8, who.sum(), p=LEVELS[of])
+    for q, chance in zip((2, 3, 4), (0.001, 0.01, 0.1), strict=True):
+        gamma[..., q] = rng.random(one.shape) < np.where(home | one, 0.97, chance)
+    # Who has a name alike has an address alike, whoever it is.
+    alike = (gamma[..., 0] > 0) & (rng.random(one.shape) < 0.5) & ~one
+    gamma[alike, 1] = gamma[alike, 0]
+    return gamma, one
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_family_whose_whole_names_are_alike_in_part_is_not_one_person(seed, monkeypatch):
+    """But it would be, if relatives' names were thought to be as strangers' are."""
+    gamma, one = families(seed)
+    patterns, member = counted_vectors(gamma.reshape(-1, len(WHOLE_NAMES)))
+    case = Neighbours(patterns, member, one.ravel(), *one.shape)
+
+    def f1():
+        model, joint, _, links = linked(case, "auto", WHOLE_NAMES)
+        return quality(case.is_match[links], int(one.sum())).f1, model, joint
+
+    found, model, joint = f1()
+    assert found > 0.95
+    assert model.expected_matches == pytest.approx(one.sum(), rel=0.1)
+    assert joint.agreement[0, 7] > 0.7
+    assert joint.converged
+    believed = rounds.believed_of_relatives
+    monkeypatch.setattr(rounds, "believed_of_relatives", lambda *given: replace(believed(*given), names=0))
+    assert f1()[0] < found - 0.1
