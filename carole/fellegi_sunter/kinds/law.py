@@ -12,7 +12,7 @@ a dependence of thousands of pairs among millions does not justify them.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
@@ -21,6 +21,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import gammaln
 
+from gemel.carole.fellegi_sunter.kinds.relatives import Relatives
 from gemel.carole.fellegi_sunter.model import MISSING
 from gemel.carole.fellegi_sunter.settings import FieldLevels, RuleFields
 from gemel.common.arrays import F64, I8, U32, Flags
@@ -34,9 +35,6 @@ PRECISION = 1.0
 
 LARGEST_CODE = 1 << 60
 """Number of a vector above which distinct ones are numbered anew, before another field would overflow it."""
-
-FEWEST_SHARED = 3
-"""Fields that relatives share: of fewer, coincidences are more."""
 
 SELDOM = 0.1
 """Share of a class's pairs that reach a level seldom."""
@@ -236,30 +234,6 @@ BATCH = 4096
 
 MAX_SUMMED = 1 << 15
 """Maximum number of cells of a sum over missing fields that is kept for all levels of the fields around them."""
-
-
-@dataclass(frozen=True)
-class Relatives:
-    """Levels of the names that relatives do not share: these are more alike than strangers' are.
-
-    A whole name has the family's in it, and so may an e-mail address; where the family's name is a field of its own,
-    relatives share that.
-
-    `names`, `ties`: bits of the fields that this is true of, and of those that relatives share; `first` (float64, shape
-    (n_fields, n_levels)): levels that are believed; `of_kind`: by shared fields, those that were found; None where the
-    pairs are strangers'.
-    """
-
-    names: int
-    ties: int
-    first: F64
-    of_kind: Mapping[int, F64 | None]
-
-    def levels(self, shared: int) -> F64 | None:
-        """Levels where two people share these fields; None: they are strangers."""
-        if not shared & self.ties or shared.bit_count() < FEWEST_SHARED:
-            return None
-        return self.of_kind.get(shared, self.first)
 
 
 _Sum = tuple[int, tuple[int, ...]]

@@ -8,13 +8,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from gemel.carole.fellegi_sunter.kinds.agreement import held
 from gemel.carole.fellegi_sunter.kinds.changes import Changes, unfound
 from gemel.carole.fellegi_sunter.kinds.diagnosis import Misfit, misfits
 from gemel.carole.fellegi_sunter.kinds.joint_model import Evidence, JointModel, OutsideBlocks
 from gemel.carole.fellegi_sunter.kinds.law import (
     Distribution,
     EstimationMask,
-    Relatives,
     choose,
     estimated,
     independent,
@@ -33,6 +33,7 @@ from gemel.carole.fellegi_sunter.kinds.pair_kinds import (
     search,
 )
 from gemel.carole.fellegi_sunter.kinds.relations import Exclusion, Relations, relations
+from gemel.carole.fellegi_sunter.kinds.relatives import Relatives
 from gemel.carole.fellegi_sunter.link_posterior import LinkPosterior
 from gemel.carole.fellegi_sunter.model import Model, PatternCounts, corrected, probability, shares, within_levels
 from gemel.carole.fellegi_sunter.model import level_counts as counted_levels
@@ -44,7 +45,7 @@ from gemel.carole.fellegi_sunter.model_warnings import (
     worth,
 )
 from gemel.carole.fellegi_sunter.prior import LinkProbabilities
-from gemel.carole.fellegi_sunter.settings import Estimation, FieldLevels, MPrior, RuleFields
+from gemel.carole.fellegi_sunter.settings import Estimation, RuleFields
 from gemel.common.arrays import F64, Ints
 from gemel.common.progress import StageProgress
 from gemel.risk.models.graphs import mask_of, members
@@ -64,23 +65,8 @@ LIKELY = 0.5
 FINDABLE = 0.1
 """Share of a kind that blocking finds below which its number is what is believed of it, and not what was found."""
 
-ALIKE, WORTH_OF_RELATIVES = 0.03, 20.0
-"""Share of relatives' names that are alike in part, as is believed; and the pairs that this is worth."""
-
 SHOWN, SHOWN_OF = 2.0, 0.25
 """Compared values of a field from which a kind shows whether its pairs share it; or their share of its pairs."""
-
-REPLACED = 0.05
-"""Share of values replaced at random that m of any field may have."""
-
-NEARLY_ALL = 0.9
-"""Share of strangers' pairs at the top level from which a field tells too little for this."""
-
-UNLIKE = 0.4
-"""Share of pairs that share a field, of those alike only as strangers often are: no world has more."""
-
-RARE = 0.05
-"""Share of strangers' pairs from which a level shows whether values are replaced."""
 
 
 @dataclass(frozen=True)
@@ -133,7 +119,7 @@ class Steps:
             for describes in ("household", "family", "name", "birth")
         ]
         self._changes = Changes.of(model.fields)
-        self._believed_of_relatives = believed_of_relatives(model.fields, self._u)
+        self._believed_of_relatives = Relatives.believed(model.fields, self._u)
         everything = Shareable(mask_of(range(len(model.fields))))
         self._shareable = everything if self.plain else Shareable.of(model.fields, self.believed, self._u)
 
@@ -154,19 +140,9 @@ class Steps:
 
     def _relatives(self, state: State) -> Relatives:
         """What relatives' names are like, by the pairs of each kind."""
-        before = self._believed_of_relatives
         levels = self._levels_of(state.kinds, state.law, state.agreement)
-        of_kind: dict[int, F64 | None] = {}
-        for k, shared in enumerate(state.kinds.shared):
-            found = levels[k] + WORTH_OF_RELATIVES * before.first
-            found /= found.sum(axis=1, keepdims=True)
-            # Relatives are alike in part; who is alike nearly altogether, may be one person with an error.
-            for q in members(before.names):
-                half = self._n_levels[q] // 2
-                found[q, :half] *= self._u[q, :half].sum() / max(float(found[q, :half].sum()), TINY)
-                found[q, half:] = self._u[q, half:]
-            of_kind[shared] = None if state.relations.by_chance[k] else found
-        return replace(before, of_kind=of_kind)
+        by_chance = state.relations.by_chance.astype(np.bool_).tolist()
+        return self._believed_of_relatives.learnt(zip(state.kinds.shared, levels, by_chance, strict=True), self._fields)
 
     def _law_of(self, weight: F64, u: F64, *, choosing: bool, before: Distribution | None = None) -> Distribution:
         structure = independent(len(self._fields)) if before is None else before.structure
@@ -400,63 +376,6 @@ class Steps:
         others = np.concatenate([np.maximum(self._count - state.matches, 0.0), self._outside.count])
         scale = max(1.0, self._outside.scale)
         return (*within, *misfits("others", self._all_gamma, others, self._fields, scale=scale))
-
-
-def believed_of_relatives(fields: Sequence[FieldLevels], u: F64) -> Relatives:
-    """Levels of relatives' names before any is known: strangers', but for some that are alike in part.
-
-    Of these every level is half as frequent as the one below.
-    """
-    own = [q for q, each in enumerate(fields) if each.describes == "name" and not each.of and each.n_levels > 3]
-    whole = all(each.describes != "family" for each in fields)
-    names = own if whole else []
-    ties = [q for q, each in enumerate(fields) if each.describes in ("family", "household") and not each.of]
-    first = u.copy()
-    for q in names:
-        between = np.zeros(u.shape[1])
-        between[1 : fields[q].n_levels // 2] = 0.5 ** np.arange(fields[q].n_levels // 2 - 1)
-        first[q] = (1.0 - ALIKE) * u[q] + ALIKE * between / between.sum()
-    return Relatives(mask_of(names), mask_of(ties), first, {})
-
-
-def held(m: F64, believed: F64, u: F64, fields: Sequence[FieldLevels]) -> F64:
-    """m with no field's values replaced at random far more often than in other fields.
-
-    A value that is wrong altogether looks like one that is not shared: the data do not tell an m with more of the first
-    from more pairs that lack the field. So a relative's other date of birth could become an error in a person's own,
-    round by round. Of each field the part of m that is as strangers' levels is at most `REPLACED`, or twice the median
-    of the other fields', or what is believed of it where that is more.
-    """
-    often, usual = (np.where(u >= RARE, each / np.maximum(u, RARE), np.inf).min(axis=1) for each in (m, believed))
-    free = np.array([not field.of and field.n_levels > 1 for field in fields])
-    free &= np.isfinite(often) & (u[np.arange(len(u)), [field.n_levels - 1 for field in fields]] < NEARLY_ALL)
-    kept = m.copy()
-    for q in np.flatnonzero(free).tolist():
-        others = free.copy()
-        others[q] = False
-        most = max(REPLACED, 2.0 * float(np.median(often[others]))) if others.any() else 1.0
-        if fields[q].m_prior != MPrior():
-            most = max(most, float(usual[q]))
-        if often[q] > most:
-            kept[q] = (m[q] - (often[q] - most) * u[q]) / (1.0 - (often[q] - most))
-    return _alike(kept, believed, u, fields)
-
-
-def _alike(m: F64, believed: F64, u: F64, fields: Sequence[FieldLevels]) -> F64:
-    """m with no more than `UNLIKE` at levels that strangers often reach, the highest aside."""
-    kept = m.copy()
-    for q, field in enumerate(fields):
-        if field.of or field.n_levels < 2:
-            continue
-        low = u[q, : field.n_levels][::-1].cumsum()[::-1] >= RARE
-        low[-1] = False
-        share, most = (
-            float(m[q, : field.n_levels][low].sum()),
-            max(UNLIKE, float(believed[q, : field.n_levels][low].sum())),
-        )
-        if share > most:
-            kept[q, : field.n_levels] *= np.where(low, most / share, (1.0 - most) / max(1.0 - share, TINY))
-    return kept
 
 
 def _most_matches(assignment: str, n_a: int, n_b: int) -> float:

@@ -8,8 +8,8 @@ import pytest
 from benchmarks.dependence import Neighbours, linked
 from gemel.carole.evaluation.link_quality import quality
 from gemel.carole.fellegi_sunter.em import fit
-from gemel.carole.fellegi_sunter.kinds import rounds
 from gemel.carole.fellegi_sunter.kinds.estimation import fit_joint
+from gemel.carole.fellegi_sunter.kinds.relatives import Relatives
 from gemel.carole.fellegi_sunter.link_posterior import LinkPosterior
 from gemel.carole.fellegi_sunter.model import PatternCounts
 from gemel.carole.fellegi_sunter.settings import Estimation, FieldLevels, RuleFields
@@ -251,6 +251,6 @@ def test_a_family_whose_whole_names_are_alike_in_part_is_not_one_person(seed, mo
     assert model.expected_matches == pytest.approx(one.sum(), rel=0.1)
     assert joint.agreement[0, 7] > 0.7
     assert joint.converged
-    believed = rounds.believed_of_relatives
-    monkeypatch.setattr(rounds, "believed_of_relatives", lambda *given: replace(believed(*given), names=0))
+    believed = Relatives.believed
+    monkeypatch.setattr(Relatives, "believed", lambda *given: replace(believed(*given), names=0))
     assert f1()[0] < found - 0.1

@@ -12,7 +12,6 @@ from gemel.carole.fellegi_sunter.kinds import law
 from gemel.carole.fellegi_sunter.kinds.law import (
     MIN_GAIN,
     EstimationMask,
-    Relatives,
     Structure,
     Tables,
     choose,
@@ -116,16 +115,6 @@ def test_strangers_whose_names_are_somewhat_alike_together_are_seen():
     gamma[follows, 1] = gamma[follows, 0]
     fields = [FieldLevels(str(q), 8) for q in range(3)]
     assert [edge.fields for edge in choose(gamma, np.ones(len(gamma)), fields, 4).edges] == [(0, 1)]
-
-
-def test_relatives_are_those_who_share_a_tie_and_more():
-    levels = np.ones((4, 8)) / 8
-    relatives = Relatives(0b0001, 0b1100, levels, {0b1110: None, 0b1111: levels / 2})
-    assert relatives.levels(0b1100) is None  # too few
-    assert relatives.levels(0b0011) is None  # no tie
-    assert relatives.levels(0b1110) is None  # strangers, as was found
-    assert relatives.levels(0b1101) is levels
-    assert relatives.levels(0b1111)[0, 0] == 1 / 16
 
 
 def test_tables_count_what_is_there():

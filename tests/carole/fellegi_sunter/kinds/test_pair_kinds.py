@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gemel.carole.fellegi_sunter.kinds.law import Relatives, estimated, independent
+from gemel.carole.fellegi_sunter.kinds.law import estimated, independent
 from gemel.carole.fellegi_sunter.kinds.pair_kinds import (
     MAX_CANDIDATES,
     STRANGERS,
@@ -22,6 +22,7 @@ from gemel.carole.fellegi_sunter.kinds.pair_kinds import (
     posteriors,
     search,
 )
+from gemel.carole.fellegi_sunter.kinds.relatives import Relatives
 from gemel.carole.fellegi_sunter.settings import FieldLevels, RuleFields
 from gemel.risk.models.graphs import mask_of, members
 from tests.carole.fellegi_sunter.kinds.laws import EVERY, GRAPHS, LEVELS, missing_some, random_distribution, random_m
@@ -59,7 +60,7 @@ def test_relatives_have_names_of_their_own_levels(seed, edges, shared):
     rng = np.random.default_rng(seed)
     law, m, levels = random_distribution(edges, rng), random_m(rng), random_m(rng)
     names, ties = 0b00011, 0b10100
-    relatives = Relatives(names, ties, levels, {})
+    relatives = Relatives(names, ties, levels, levels, {})
     apart = names & ~shared if relatives.levels(shared) is not None else 0
     whole = defined(law, m, shared | apart)
     for q in members(apart):

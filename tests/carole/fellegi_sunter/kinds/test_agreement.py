@@ -1,22 +1,20 @@
-"""What m may become from round to round, and what is believed of relatives' names."""
+"""What m may become from round to round."""
 
 import numpy as np
 import pytest
 
-from gemel.carole.fellegi_sunter.kinds.rounds import REPLACED, UNLIKE, believed_of_relatives, held
+from gemel.carole.fellegi_sunter.kinds.agreement import REPLACED, UNLIKE, held
 from gemel.carole.fellegi_sunter.model_warnings import default_m
 from gemel.carole.fellegi_sunter.settings import FieldLevels
 
 NAMES = [FieldLevels(name, 8, describes=what) for name, what in (("given", "name"), ("surname", "family"))]
-WHOLE = [FieldLevels("name", 8, describes="name"), FieldLevels("street", 8, describes="household")]
 U = np.tile([0.86, 0.1, 0.03, 0.005, 0.002, 0.001, 0.001, 0.001], (2, 1))
 GOOD = np.array([0.01, 0.02, 0.02, 0.05, 0.05, 0.05, 0.1, 0.7])
 
 
-@pytest.mark.parametrize("fields", [NAMES, WHOLE])
-def test_an_m_that_is_good_stays(fields):
+def test_an_m_that_is_good_stays():
     m = np.vstack([GOOD, GOOD])
-    np.testing.assert_allclose(held(m, default_m(fields, 8), U, fields), m)
+    np.testing.assert_allclose(held(m, default_m(NAMES, 8), U, NAMES), m)
 
 
 def test_most_who_share_a_name_are_more_alike_than_strangers_often_are():
@@ -40,14 +38,3 @@ def test_no_value_is_replaced_far_more_often_than_in_other_fields():
     found = held(np.vstack([replaced, GOOD]), default_m(NAMES, 8), U, NAMES)
     assert (found[0] / U[0])[:2].min() < 2 * REPLACED
     assert found[0, 7] > replaced[7] + 0.1
-
-
-def test_relatives_are_alike_in_names_that_have_the_familys_in_them():
-    """Where the family's name is a field of its own they share that; and who is alike nearly altogether shares all."""
-    assert believed_of_relatives(NAMES, U).names == 0
-    found = believed_of_relatives(WHOLE, U)
-    assert (found.names, found.ties) == (0b01, 0b10)
-    assert found.first.sum(axis=1) == pytest.approx(1)
-    assert (found.first[0, 1:4] > U[0, 1:4]).all()
-    assert (found.first[0, 4:] <= U[0, 4:]).all()
-    np.testing.assert_allclose(found.first[1], U[1])
