@@ -97,8 +97,8 @@ class Changes:
     """Units of fields that change together.
 
     `units`: as bits; `believed`, `spread`: rate of change of each, and the standard deviation of its logarithm;
-    `constant`: bits of fields with one value in a file, which are a unit; `names`, `family`: bits of the fields that are
-    lost together where names are exchanged, which the last unit has then; 0 where there is none of either.
+    `constant`: bits of fields with one value in a file, which are a unit; `names`, `family`: bits of the fields that
+    are lost together where names are exchanged, which the last unit has then; 0 where there is none of either.
     """
 
     units: tuple[int, ...]
