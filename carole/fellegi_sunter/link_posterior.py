@@ -203,7 +203,7 @@ class LinkPosterior:
         return meeting & chosen, 1.0 - free
 
     def people(self, chosen: Flags) -> int:
-        """How many people some pairs are of, where a record may have several links: these are copies of one."""
+        """How many pairs of people some pairs are: a record's are one, where it may have several links, to copies."""
         if any(first is not None for first in self.copies):
             persons, first, member = self.persons()
             return persons.people(np.bincount(member[chosen], minlength=len(first)) > 0)

@@ -169,6 +169,22 @@ def test_pairs_of_copies_do_not_meet_each_other():
     assert links.meeting(np.array([True, True, True, False]))[0].tolist() == [True, True, True, False]
 
 
+@pytest.mark.parametrize(
+    ("assignment", "people"), [("one_to_one", 4), ("none", 4), ("many_to_one", 2), ("one_to_many", 3)]
+)
+def test_pairs_of_a_record_that_may_have_several_are_of_one_person(assignment, people):
+    """The pairs (0, 0), (1, 0), (2, 0) and (2, 1), and a fifth that was not chosen."""
+    links = LinkPosterior(assignment, np.array([0, 1, 2, 2, 3]), np.array([0, 0, 0, 1, 2]), 4, 3)
+    assert links.people(np.array([True, True, True, True, False])) == people
+
+
+def test_pairs_of_known_copies_are_of_one_person():
+    first = np.array([0, 0, 2])
+    links = LinkPosterior("clusters", np.array([0, 1, 1, 2]), np.array([0, 0, 1, 1]), 3, 2, (first, None))
+    assert links.people(np.array([True, True, False, False])) == 1
+    assert links.people(np.array([True, True, True, True])) == 3
+
+
 def test_no_candidates_and_invalid_input():
     nothing = np.zeros(0, dtype=np.int64)
     posterior = LinkPosterior("many_to_one", nothing, nothing, 10, 10).probabilities(np.zeros(0))
