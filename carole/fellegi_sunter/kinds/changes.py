@@ -152,12 +152,14 @@ class Changes:
             exchanged = bool(self.names & each) and self.family & each == self.family
             for way in range(1 + exchanged):
                 lost = self.names | self.family if way else 0
-                groups = [unit for unit in self.by_themselves if not unit & lost] + way * [self.names]
+                groups = [unit for unit in self.by_themselves if not unit & lost]
                 for u, unit in enumerate(self.by_themselves):
                     changed[way, k, u], kept[way, k, u] = unit & each & ~lost, not unit & (each | lost)
                 if self.names:
                     changed[way, k, -1], kept[way, k, -1] = way, not way
                 log_which[way, k] = sum(_log_of_group(group, each, 1.0) for group in groups if group & each)
+                # Which of the names is exchanged with the family's, or whether all are, is not known.
+                log_which[way, k] -= math.log(2 ** self.names.bit_count() - 1) if way else 0.0
         return Ways(changed, kept, log_which)
 
     def log_changed(self, missing: int, rates: Sequence[float]) -> float:

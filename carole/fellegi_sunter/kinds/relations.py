@@ -309,7 +309,12 @@ class _OfKind:
         of_others = of_others + _log_excluded(theta, self._exclusion, k, self._alone(k))
         certain = whole and not any(field.constant for field in self._fields)
         more = log_n + log_theta - grid[:, None]
-        of_one = log_belief(more / (SPREAD_OF_NONE if certain else SPREAD_IN_PART if in_part else SPREAD_OF_CHANGE))
+        # How many changed nothing follows from how many people there are, and what they change.
+        of_one = (
+            -0.5 * (more / SPREAD_OF_NONE) ** 2
+            if certain
+            else log_belief(more / (SPREAD_IN_PART if in_part else SPREAD_OF_CHANGE))
+        )
         if several:
             # Names are exchanged, dates misread, records mixed up: units change together more often than independently.
             of_one = np.where(more > 0, -0.5 * (more / (SPREAD_IN_PART if in_part else SPREAD_TOGETHER)) ** 2, of_one)
@@ -324,18 +329,15 @@ class _OfKind:
 
     def _alone(self, k: int) -> float:
         """Probability that those of a family exclude each other as pairs of one person do."""
-        shown = [q for q, each in enumerate(self._fields) if self._shown[k] >> q & 1 and not each.of]
-        units = _units(shown, self._fields, self._log_top[k, 1:], "birth")
-        if units and min(units) <= math.log(DISTINCT):
+        if self._is_born(k):
             return ALONE["birth"]
-        return ALONE["name"] if any(self._fields[q].describes == "name" for q in shown) else 0.0
+        return ALONE["name"] if self._is_named(k) else 0.0
 
     def _by_law(self, k: int) -> tuple[float, float]:
         """Logarithm of that number, and how far below that of the rarest of the fields it is."""
         by_law = self._log_pairs + float(self._log_alike[k, 0])
         rarest = self._log_pairs + float(self._log_alike[k, 1:].min())
-        names = [float(self._log_alike[k, 1 + q]) for q, each in enumerate(self._fields)
-                 if self._shown[k] >> q & 1 and each.describes == "name" and not each.of]  # fmt: skip
+        names = [float(self._log_alike[k, 1 + q]) for q in self._names(self._shown[k])]
         within = (min(names) - sum(names)) * (NAMES_UNKNOWN / UNKNOWN - 1.0) if names else 0.0
         return by_law, max(rarest - by_law, 0.0) + within
 
@@ -348,15 +350,32 @@ class _OfKind:
         chance = by_law + UNKNOWN * between + math.log(float(self._exclusion.people[k]))
         log_others = np.logaddexp(chance, log_kin_pairs)
         of_chance = np.exp(chance - log_others)
-        namesakes = any(self._shown[k] >> q & 1 and each.describes == "name" for q, each in enumerate(self._fields))
-        of_kin = SPREAD_OF_NAMESAKES if namesakes and shared != self._full else SPREAD_OF_KIN
+        # That two people share everything a person is known by happens nowhere far more often than is believed.
+        known_by = shared == self._full or (self._is_born(k) and not self._unnamed(k))
+        of_kin = SPREAD_OF_NAMESAKES if self._is_named(k) and not known_by else SPREAD_OF_KIN
         spread = (1 - of_chance) * of_kin + of_chance * (SPREAD_OF_CHANCE + UNKNOWN * between)
         # Of what coincides by chance the strangers have most; of a family's pairs there may also be too few.
         deviation = np.maximum(log_rest - log_others, 0.0) / spread
         deviation += np.minimum(log_rest - log_kin_pairs, 0.0) / of_kin
-        # That two people share everything a person is known by happens nowhere far more often than is believed.
-        of_number = -0.5 * deviation**2 if shared == self._full else log_belief(deviation)
+        of_number = -0.5 * deviation**2 if known_by else log_belief(deviation)
         return np.asarray(of_number - np.log(spread))
+
+    def _names(self, shown: int) -> list[int]:
+        return [q for q, each in enumerate(self._fields) if shown >> q & 1 and each.describes == "name" and not each.of]
+
+    def _is_named(self, k: int) -> bool:
+        """Whether pairs of a kind share a name."""
+        return bool(self._names(self._shown[k]))
+
+    def _unnamed(self, k: int) -> bool:
+        """Whether pairs of a kind lack a name that others share."""
+        return len(self._names(self._shown[k])) < max(len(self._names(self._full)), 1)
+
+    def _is_born(self, k: int) -> bool:
+        """Whether pairs of a kind share a birth, by what strangers hardly ever do."""
+        shown = [q for q in members(self._shown[k]) if not self._fields[q].of]
+        units = _units(shown, self._fields, self._log_top[k, 1:], "birth")
+        return bool(units) and min(units) <= math.log(DISTINCT)
 
 
 def _few(shared: int, fields: Sequence[FieldLevels]) -> bool:
