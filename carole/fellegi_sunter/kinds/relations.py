@@ -49,9 +49,6 @@ APART = 0.1
 UNKNOWN = 0.08
 """How far strangers' agreement on several fields may lie between what the law has and that of the rarest of them."""
 
-NAMES_UNKNOWN = 0.4
-"""The same of several fields of one's names: an address is made of a name, and the young have those of their time."""
-
 SPREAD_OF_CHANGE, SPREAD_OF_NONE, SPREAD_OF_KIN, SPREAD_OF_CHANCE = 0.7, 0.3, 1.2, 0.3
 """Standard deviations of the natural logarithms of the expected numbers of pairs: of one person with some change and
 with none, given how often what changes, of kin, given how many have family, and of two whose values coincide, beside
@@ -184,12 +181,12 @@ def log_kin(shared: int, fields: Sequence[FieldLevels], log_u: F64) -> float:
         every = [q for q, each in enumerate(fields) if each.describes == describes and not each.of]
         found = [q for q in every if shared >> q & 1]
         if found:
-            # A part of a date of birth, or its place, is shared far more often than the whole.
             units = _units(found, fields, log_u, describes)
-            whole = len(found) == len(every) or min(units) <= math.log(DISTINCT)
-            total += math.log(KIN[describes]) * (1.0 if whole else 0.5) + math.log(FURTHER[describes]) * (
-                len(units) - 1
-            )
+            # What strangers share, relatives do more often: a year of birth, where a file is of one school, or a place.
+            rare = min(min(units) / math.log(DISTINCT), 1.0)
+            if describes == "name":
+                rare = 1.0 if len(found) == len(every) or rare == 1.0 else 0.5
+            total += math.log(KIN[describes]) * rare + math.log(FURTHER[describes]) * (len(units) - 1)
     return total
 
 
@@ -337,9 +334,7 @@ class _OfKind:
         """Logarithm of that number, and how far below that of the rarest of the fields it is."""
         by_law = self._log_pairs + float(self._log_alike[k, 0])
         rarest = self._log_pairs + float(self._log_alike[k, 1:].min())
-        names = [float(self._log_alike[k, 1 + q]) for q in self._names(self._shown[k])]
-        within = (min(names) - sum(names)) * (NAMES_UNKNOWN / UNKNOWN - 1.0) if names else 0.0
-        return by_law, max(rarest - by_law, 0.0) + within
+        return by_law, rarest - by_law
 
     def _of_others(self, k: int, log_rest: F64) -> F64:
         """Log likelihood of a number of pairs of two people: shape (n_families, 1, n_parts)."""
