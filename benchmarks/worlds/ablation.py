@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from benchmarks.worlds.judged import Judgement
 from gemel.carole.engine.decision import claims
 from gemel.carole.engine.run import specified
-from gemel.carole.fellegi_sunter.kinds import changes, relations, rounds
+from gemel.carole.fellegi_sunter.kinds import agreement, changes, law, relations, rounds
 from gemel.carole.fellegi_sunter.kinds.relations import Exclusion
+from gemel.carole.fellegi_sunter.kinds.relatives import Relatives
+from gemel.carole.fellegi_sunter.link_posterior import LinkPosterior
+from gemel.common.arrays import F64
 from gemel.common.specification import Specification
 
 CERTAIN = 1e-3
@@ -50,6 +54,15 @@ def _rates_known() -> None:
     changes.NEVER = 1e-9
 
 
+def _whole_names_unknown() -> None:
+    believed = Relatives.believed
+    setattr(Relatives, "believed", lambda fields, u: replace(believed(fields, u), names=0))  # noqa: B010 - of a class
+
+
+def _agreeing_only(self: rounds.Steps, shared: Sequence[int], levels: F64) -> F64:
+    return np.zeros((len(shared), levels.shape[1] + 1))
+
+
 def _without_doubt() -> None:
     drawn = claims.drawn_errors
 
@@ -70,6 +83,13 @@ MECHANISMS: dict[str, Callable[[], None]] = {
     "dependences among strangers": _set(rounds, LARGEST_CLIQUE=dict.fromkeys(rounds.LARGEST_CLIQUE, 1)),
     "rates of change that are learnt": _rates_known,
     "a number of relatives that is learnt": _set(relations, SPREAD_OF_FAMILY=CERTAIN),
+    "copies of a person that are one": _set(LinkPosterior, people=lambda self, chosen: int(chosen.sum())),
+    "twins who come alone": _set(relations, ALONE={"name": 0.0, "birth": 0.0}),
+    "fields of which nothing shows": _set(rounds, SHOWN_OF=0.0),
+    "strangers who look like a kind": _set(rounds.Steps, _log_further=_agreeing_only),
+    "whole names of relatives": _whole_names_unknown,
+    "names more alike than strangers' often are": _set(agreement, UNLIKE=1.0),
+    "strangers somewhat alike": _set(law, SELDOM=-1.0),
     "changes that were not found": _set(rounds, unfound=lambda changes, missing: []),
     "beliefs that may be far off": _set(changes, FAR_OFF=1e-12),
     "exclusion": _set(Exclusion, carried=lambda self, seen, kinds: Exclusion.unknown(len(kinds))),
