@@ -182,11 +182,11 @@ def log_kin(shared: int, fields: Sequence[FieldLevels], log_u: F64) -> float:
         found = [q for q in every if shared >> q & 1]
         if found:
             units = _units(found, fields, log_u, describes)
-            # What strangers share, relatives do more often: a year of birth, where a file is of one school, or a place.
-            rare = min(min(units) / math.log(DISTINCT), 1.0)
-            if describes == "name":
-                rare = 1.0 if len(found) == len(every) or rare == 1.0 else 0.5
-            total += math.log(KIN[describes]) * rare + math.log(FURTHER[describes]) * (len(units) - 1)
+            # A part of a date of birth, or its place, is shared far more often than the whole; and what strangers often
+            # share, relatives do as well: a year of birth, where a file is of one school.
+            whole = len(found) == len(every) or min(units) <= math.log(DISTINCT)
+            total += max(math.log(KIN[describes]) * (1.0 if whole else 0.5), min(units))
+            total += math.log(FURTHER[describes]) * (len(units) - 1)
     return total
 
 
