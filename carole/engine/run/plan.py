@@ -116,7 +116,7 @@ class LinkagePlan:
 
     `dependence`: "none": fields are independent, in matches and in other pairs; otherwise pairs are of kinds, and
     fields depend on each other among strangers: "pairwise": in a forest of pairs; "decomposable" and "auto": in cliques
-    of up to four fields; which, the evidence decides. Schemes that are not calibrated have none.
+    of up to three fields; which, the evidence decides. Schemes that are not calibrated have none.
 
     `assignment`: "one_to_one": the best set of links with no record in two; "greedy": the same, most probable pair
     first; "many_to_one": a record of A is linked at most once; "one_to_many": a record of B is; "clusters": the persons

@@ -53,10 +53,10 @@ from gemel.risk.models.graphs import mask_of, members
 Kept = tuple[LinkPosterior, Ints]
 """The kept pairs, and the pattern of each."""
 
-LARGEST_CLIQUE = {"none": 1, "pairwise": 2, "decomposable": 4, "auto": 4}
+LARGEST_CLIQUE = {"none": 1, "pairwise": 2, "decomposable": 3, "auto": 3}
 """Maximum number of fields in a clique of the law: two make a forest of pairs."""
 
-MIN_GAIN_OF_STRANGERS = 10.0
+MIN_GAIN_OF_STRANGERS = 50.0
 """Minimum log Bayes factor of an edge among strangers: there are many pairs and edges, and real ones have hundreds."""
 
 LIKELY = 0.5

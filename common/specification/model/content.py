@@ -72,7 +72,7 @@ class ModelSpec(Section):
     dependence: Literal["auto", "none", "pairwise", "decomposable"] = "auto"
     """What the model knows of pairs of two people. none: all fields are independent, in matches and in other pairs.
     Otherwise pairs are of kinds, by the fields they share, and strangers' fields may depend on each other: pairwise, in
-    a forest of pairs; decomposable and auto, up to four fields at once. Which kinds and dependences there are is found
+    a forest of pairs; decomposable and auto, up to three fields at once. Which kinds and dependences there are is found
     from the data. The weighted schemes have none."""
     seed: int = Field(default=1, ge=0, lt=2**63)
     """Seed of the random numbers; the same seed gives the same run."""
