@@ -58,7 +58,7 @@ def _numbers(mean: F64, together: float, rng: np.random.Generator) -> F64:
     return np.asarray(rng.poisson(mean / together) * together, dtype=np.float64)
 
 
-FALSE = Off(-0.3, 2.0, 0.75, 0.001, 1.2)
+FALSE = Off(-0.3, 2.0, 0.6, 0.001, 1.2)
 """Of false links to one that is right."""
 MISSED = Off(0.0, 2.5, 0.65, 0.002, 1.5)
 """Of matches among the compared pairs that are not linked."""
