@@ -21,7 +21,6 @@ from gemel.carole.fellegi_sunter.kinds.law import (
 )
 from gemel.carole.fellegi_sunter.kinds.pair_kinds import (
     STRANGERS,
-    TINY,
     Counted,
     Densities,
     Kinds,
@@ -257,7 +256,7 @@ class Steps:
                 field, of_kind = self._fields[q], levels[k, q, : self._n_levels[q]].cumsum()
                 if field.of or field.exception or of_kind[-1] < SHOWN:
                     continue
-                strangers = np.maximum(self._u[q, : field.n_levels], TINY)
+                strangers = np.maximum(self._u[q, : field.n_levels], 1.0 / self.n_pairs)
                 usual = int(np.flatnonzero(of_kind >= 0.5 * of_kind[-1])[0])
                 further[k, [0, 1 + q]] += math.log(float(strangers[usual:].sum() / strangers[-1]))
         return further
