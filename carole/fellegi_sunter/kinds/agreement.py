@@ -51,12 +51,9 @@ def _alike(m: F64, believed: F64, u: F64, fields: Sequence[FieldLevels]) -> F64:
     for q, field in enumerate(fields):
         if field.of or field.n_levels < 2:
             continue
-        low = u[q, : field.n_levels][::-1].cumsum()[::-1] >= RARE
-        low[-1] = False
-        share, most = (
-            float(m[q, : field.n_levels][low].sum()),
-            max(UNLIKE, float(believed[q, : field.n_levels][low].sum())),
-        )
+        low = u[q][::-1].cumsum()[::-1] >= RARE
+        low[field.n_levels - 1 :] = False
+        share, most = float(m[q, low].sum()), max(UNLIKE, float(believed[q, low].sum()))
         if share > most:
-            kept[q, : field.n_levels] *= np.where(low, most / share, (1.0 - most) / max(1.0 - share, 1e-300))
+            kept[q] *= np.where(low, most / share, (1.0 - most) / max(1.0 - share, 1e-300))
     return kept

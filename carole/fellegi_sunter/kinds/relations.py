@@ -346,7 +346,7 @@ class _OfKind:
         log_others = np.logaddexp(chance, log_kin_pairs)
         of_chance = np.exp(chance - log_others)
         # That two people share everything a person is known by happens nowhere far more often than is believed.
-        known_by = shared == self._full or (self._is_born(k) and not self._unnamed(k))
+        known_by = shared == self._full or (self._is_born(k) and self._has_all_names(k))
         of_kin = SPREAD_OF_NAMESAKES if self._is_named(k) and not known_by else SPREAD_OF_KIN
         spread = (1 - of_chance) * of_kin + of_chance * (SPREAD_OF_CHANCE + UNKNOWN * between)
         # Of what coincides by chance the strangers have most; of a family's pairs there may also be too few.
@@ -362,9 +362,9 @@ class _OfKind:
         """Whether pairs of a kind share a name."""
         return bool(self._names(self._shown[k]))
 
-    def _unnamed(self, k: int) -> bool:
-        """Whether pairs of a kind lack a name that others share."""
-        return len(self._names(self._shown[k])) < max(len(self._names(self._full)), 1)
+    def _has_all_names(self, k: int) -> bool:
+        """Whether pairs of a kind share all names that there are, of which there is one at least."""
+        return self._is_named(k) and self._names(self._shown[k]) == self._names(self._full)
 
     def _is_born(self, k: int) -> bool:
         """Whether pairs of a kind share a birth, by what strangers hardly ever do."""

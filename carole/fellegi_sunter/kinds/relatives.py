@@ -21,8 +21,6 @@ FEWEST_SHARED = 3
 ALIKE, WORTH = 0.03, 20.0
 """Share of relatives' names that are alike in part, as is believed; and the pairs that this is worth."""
 
-TINY = 1e-300
-
 
 @dataclass(frozen=True)
 class Relatives:
@@ -72,7 +70,7 @@ class Relatives:
             found = levels + WORTH * self.first
             for q in members(self.names):
                 half = fields[q].n_levels // 2
-                found[q, :half] *= self.u[q, :half].sum() / max(float(found[q, :half].sum()), TINY)
+                found[q, :half] *= self.u[q, :half].sum() / found[q, :half].sum()
                 found[q, half:] = self.u[q, half:]
             of_kind[shared] = None if strangers else found
         return replace(self, of_kind=of_kind)

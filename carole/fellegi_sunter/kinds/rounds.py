@@ -12,13 +12,7 @@ from gemel.carole.fellegi_sunter.kinds.agreement import held
 from gemel.carole.fellegi_sunter.kinds.changes import Changes, unfound
 from gemel.carole.fellegi_sunter.kinds.diagnosis import Misfit, misfits
 from gemel.carole.fellegi_sunter.kinds.joint_model import Evidence, JointModel, OutsideBlocks
-from gemel.carole.fellegi_sunter.kinds.law import (
-    Distribution,
-    EstimationMask,
-    choose,
-    estimated,
-    independent,
-)
+from gemel.carole.fellegi_sunter.kinds.law import Distribution, EstimationMask, choose, estimated, independent
 from gemel.carole.fellegi_sunter.kinds.pair_kinds import (
     STRANGERS,
     Counted,
@@ -139,6 +133,8 @@ class Steps:
 
     def _relatives(self, state: State) -> Relatives:
         """What relatives' names are like, by the pairs of each kind."""
+        if not self._believed_of_relatives.names:
+            return self._believed_of_relatives
         levels = self._levels_of(state.kinds, state.law, state.agreement)
         by_chance = state.relations.by_chance.astype(np.bool_).tolist()
         return self._believed_of_relatives.learnt(zip(state.kinds.shared, levels, by_chance, strict=True), self._fields)
@@ -273,7 +269,7 @@ class Steps:
                 more = np.isin(likely, [t for t, other in enumerate(kinds.shared) if other & shared == shared])
                 of_kind = likely == k
                 meeting, at_random[k] = links.meeting(more)
-                people[k] = links.people(of_kind) / max(int(of_kind.sum()), 1) if of_kind.any() else 1.0
+                people[k] = links.people(of_kind) / of_kind.sum() if of_kind.any() else 1.0
                 pairs[k], excluded[k] = of_kind.sum() * people[k], meeting[of_kind].sum() * people[k]
         return Exclusion(pairs, excluded, at_random, people).levelled(kinds, state.relations.one_person)
 
